@@ -23,6 +23,8 @@ from playwright.sync_api import sync_playwright
 
 PASSWORD = "correct horse battery staple"
 WIDTHS = (360, 1440)
+# The pages that README shows, as wide and high as there is something to see.
+README_PAGES = {"customer": (1200, 820), "chart-mrr-movement": (1200, 760)}
 # Some of what is asked of a browser has no timeout of its own; the whole takes four minutes on two cores.
 LONGEST_SECONDS = 900
 HOSTILE = "<script>alert(1)</script>"
@@ -207,8 +209,8 @@ class Site:
 
 
 class Checks:
-    def __init__(self, site, browser, shots):
-        self.site, self.browser, self.shots = site, browser, shots
+    def __init__(self, site, browser, shots, readme):
+        self.site, self.browser, self.shots, self.readme = site, browser, shots, readme
         self.base = f"http://127.0.0.1:{site.ports['console']}"
         self.axe = Axe()
         self.faults, self.looked = [], 0
@@ -264,6 +266,13 @@ class Checks:
             for violation in result.response["violations"]:
                 where = "; ".join(node["html"][:120] for node in violation["nodes"][:3])
                 self.faults.append(f"{name}, {scheme}: axe: {violation['id']}: {where}")
+
+        if self.readme and name in README_PAGES:
+            width, height = README_PAGES[name]
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme="light")
+            self.await_stillness(page)
+            page.screenshot(path=f"{self.readme}/console-{name}.png")
 
     def log_in_by_link(self):
         self.site.run("entitled", "users", "add", "anna", "--role", "operator", "--config", self.site.config)
@@ -486,6 +495,7 @@ def main():
     parser.add_argument("--programs", required=True)
     parser.add_argument("--chromium", required=True)
     parser.add_argument("--shots")
+    parser.add_argument("--readme")
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, give_up)
     signal.alarm(LONGEST_SECONDS)
@@ -498,7 +508,7 @@ def main():
         with sync_playwright() as playwright:
             arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
             browser = playwright.chromium.launch(executable_path=options.chromium, args=arguments)
-            checks = Checks(site, browser, options.shots)
+            checks = Checks(site, browser, options.shots, options.readme)
             page = checks.log_in_by_link()
             checks.tour(page)
             checks.charts(page)

@@ -89,12 +89,16 @@ package enum Privileges {
 
     private static let version: [Verb] = [.select(columns: "version", "oldest_program")]
 
+    /// Without the instant, which is the server's.
+    private static let ofItself = Verb.insert(
+        columns: "id", "role", "host", "version", "started_ms", "configuration", "has_ended")
+
     private static let lanes = [
         Table("lane", worker: everything, api: [.select, .update(columns: "epoch", "touched")]),
         Table("worker", worker: everything, api: [.select]),
-        // Each process says of itself what it is; the public role adds, and reads nothing.
+        // Each process says of itself what it is, now; the public role adds, and reads nothing.
         Table(
-            "process", ingest: [.insert], worker: everything, api: [.select, .insert], console: [.select, .insert]),
+            "process", ingest: [ofItself], worker: everything, api: [.select, ofItself], console: [.select, ofItself]),
     ]
 
     private static let purchases = [

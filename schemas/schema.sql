@@ -252,10 +252,10 @@ CREATE TABLE entitled.process (
     CONSTRAINT process_role_check CHECK ((role = ANY (ARRAY['ingest'::text, 'worker'::text, 'api'::text, 'console'::text]))),
     CONSTRAINT process_version_check CHECK (((length(version) >= 1) AND (length(version) <= 64)))
 );
-GRANT INSERT ON entitled.process TO entitled_ingest;
+GRANT INSERT (configuration, has_ended, host, id, role, started_ms, version) ON entitled.process TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.process TO entitled_worker;
-GRANT SELECT, INSERT ON entitled.process TO entitled_api;
-GRANT SELECT, INSERT ON entitled.process TO entitled_console;
+GRANT SELECT, INSERT (configuration, has_ended, host, id, role, started_ms, version) ON entitled.process TO entitled_api;
+GRANT SELECT, INSERT (configuration, has_ended, host, id, role, started_ms, version) ON entitled.process TO entitled_console;
 
 -- One row: where this database is in its own history. The leader raises the number every few seconds; a process that
 -- has seen a greater one knows that the database went back.

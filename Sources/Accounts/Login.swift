@@ -78,6 +78,15 @@ package struct Login: Sendable {
         return .done(try begin(name, client, isByLink: true, on: connection))
     }
 
+    /// - Parameter name: which a proxy has confirmed.
+    /// - Returns: `wrong` where there is no such operator.
+    package func byProxy(_ name: String, _ client: Client, on connection: PostgresConnection) throws -> Outcome {
+        guard ConsoleUserTable.isName(name), try ConsoleUserTable.find(name, on: connection) != nil else {
+            return .wrong
+        }
+        return .done(try begin(name, client, isByLink: false, on: connection))
+    }
+
     private func begin(
         _ name: String, _ client: Client, isByLink: Bool, on connection: PostgresConnection
     ) throws -> Redacted<String> {

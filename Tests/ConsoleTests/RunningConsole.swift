@@ -25,7 +25,9 @@ final class RunningConsole: Sendable {
     let port: UInt16
 
     /// - Parameter settings: texts of the configuration in force.
-    init(_ address: ConsoleAddress = .loopback, settings: [ShownSetting] = []) throws {
+    init(
+        _ address: ConsoleAddress = .loopback, settings: [ShownSetting] = [], proxyLogin: ProxyLogin? = nil
+    ) throws {
         let cluster = try TestCluster.shared
         let database = try cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
@@ -39,7 +41,7 @@ final class RunningConsole: Sendable {
             catalogue: EntitlementCatalogue(["pro": ["monthly"]]), retrySchedule: RetrySchedule(waits: [1000, 60_000]))
         desk.inForce = settings
         let role = try ConsoleRole(ConsoleSettings(desk: desk), process) { parts in
-            let made = try ConsolePages(PageSettings(address: address), parts) {
+            let made = try ConsolePages(PageSettings(address: address, proxyLogin: proxyLogin), parts) {
                 try process.session(patience: ConsoleRole.patience)
             }
             pages = made

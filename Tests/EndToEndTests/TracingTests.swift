@@ -93,6 +93,35 @@ struct TracingTests {
         for program in [ingest, worker] { program.kill(SIGTERM) }
     }
 
+    @Test func `a caller who chooses the id of a trace does not choose that it is recorded`() throws {
+        let receiver = try OTLPReceiver()
+        defer { receiver.stop() }
+        let site = try Site(
+            TestCluster.shared.makeMigratedDatabase(),
+            [
+                "telemetry": .object([
+                    "otlp_url": .string(receiver.url), "sample": .double(0.000_001),
+                ]),
+                "api": .object([
+                    "listen": .string("127.0.0.1:0"), "secret_keys": .strings(["sk_a_key_for_tests_one"]),
+                ]),
+            ])
+        let api = try site.start("api")
+        let port = try #require(try api.address("api").split(separator: ":").last.flatMap { UInt16($0) })
+        for _ in 0..<20 {
+            let answer = HTTPCall.send(
+                "GET", "/v1/subscribers/robin",
+                headers: [
+                    "Authorization": "Bearer sk_a_key_for_tests_one",
+                    "traceparent": "00-ffffffffffffffffffffffffffffffff-00f067aa0ba902b7-01",
+                ], to: port)
+            #expect(answer.status < 300)
+        }
+        api.kill(SIGTERM)
+        #expect(try api.wait() == 0)
+        #expect(receiver.spans.isEmpty)
+    }
+
     @Test func `a call of the API is in its caller's trace, and its path is nowhere`() throws {
         let receiver = try OTLPReceiver()
         defer { receiver.stop() }

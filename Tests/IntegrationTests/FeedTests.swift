@@ -255,6 +255,8 @@ import Testing
 
     @Test func `what begins like a formula is neutralised for spreadsheets, and left alone for programs`() {
         #expect(CSVTable.line(["=cmd()", "-1", "x"]) == "'=cmd(),'-1,x\r\n")
+        // Where the comma is the decimal sign, a spreadsheet would split these.
+        #expect(CSVTable.line(["x;=1+1", "x\t=1+1"], isRaw: true) == "\"x;=1+1\",\"x\t=1+1\"\r\n")
         #expect(CSVTable.line(["=cmd()", "-1", "x"], isRaw: true) == "=cmd(),-1,x\r\n")
         worker.stop()
     }

@@ -56,13 +56,15 @@ final class ImportFixture: Sendable {
 
     /// - Parameter steps: after so many the process stands still; nil: to the end.
     func run(
-        _ lines: [String], sendsEvents: Bool = false, roots: TrustAnchors = TrustAnchors(), steps: Int? = nil
+        _ lines: [String], sendsEvents: Bool = false, roots: TrustAnchors = TrustAnchors(), steps: Int? = nil,
+        remembered: Int = 1000
     ) throws -> (job: Job, counts: ImportProgress) {
         let file = try file(lines)
         let connection = try installation.database.connect(role: "entitled_worker")
         let settings = ImportWork.Settings(
             file: file, lookup: lookup(sendsEvents: sendsEvents, roots: roots), actions: actions,
-            refusedRows: RefusedRowsFile(refusedPath, columns: file.layout.columns), sendsEvents: sendsEvents)
+            refusedRows: RefusedRowsFile(refusedPath, columns: file.layout.columns), sendsEvents: sendsEvents,
+            remembered: remembered)
         let request = ImportRequest(
             app: "demo", digest: try file.inspect { _ in }, path: file.path, asOf: file.modified,
             sendsEvents: sendsEvents

@@ -110,6 +110,16 @@ import Testing
         try installation.expectNoDifferences()
     }
 
+    @Test func `rows that repeat others come to an end where few are remembered`() throws {
+        defer { stop() }
+        let rows = file.dropFirst()
+        let repeated = (0..<2500).compactMap { rows[rows.startIndex + $0 % rows.count] }
+        let done = try bench.run(file + repeated, steps: 20_000, remembered: 1)
+        #expect(done.job.state == .done, "\(done.job.error ?? "\(done.counts.numbers)")")
+        #expect(done.counts.numbers == [4 + 2500, 4, 0, 0, 2500, 0])
+        try installation.expectNoDifferences()
+    }
+
     @Test func `a dry run says what would be, and writes nothing`() throws {
         defer { stop() }
         let before = try tables()

@@ -10,13 +10,14 @@ struct RequestSpan: Sendable {
     private let tracer: Tracer
     private let begun = Span.now()
 
-    /// Nil where the trace is not recorded. That follows from the trace's id alone: callers, who may be anyone, do not
-    /// decide how much is.
+    /// Nil where the request is not recorded. Callers, which may be anyone, do not decide how much is: of a trace of theirs,
+    /// whose id they choose, chance does.
     init?(_ head: HTTPRequestHead, _ tracer: Tracer) {
         guard tracer.isOn else { return nil }
         context = head.traceContext
-        trace = context?.trace ?? .random()
-        guard tracer.records(trace) else { return nil }
+        let chance = TraceID.random()
+        trace = context?.trace ?? chance
+        guard tracer.records(chance) else { return nil }
         method = head.method
         self.tracer = tracer
     }

@@ -4,6 +4,7 @@ import Daemon
 import Database
 import HTTP
 import Markup
+import Postgres
 
 /// The way in: by password, by link; and out.
 struct LoginPages: Sendable {
@@ -22,12 +23,51 @@ struct LoginPages: Sendable {
 
     var routes: [ConsoleRoute] {
         [
-            ConsoleRoute("GET", "/login", .everybody) { call in .page(try form(call)) },
-            ConsoleRoute("POST", "/login", .everybody, .password, byPassword),
-            ConsoleRoute("GET", "/link/TOKEN", .everybody, .page, link),
-            ConsoleRoute("POST", "/link/TOKEN", .everybody, .page, byLink),
+            ConsoleRoute("GET", "/login", .everybody) { call in
+                .page(call.settings.hasNoPasswords ? LoginPages.loggedOut : try form(call))
+            },
+            ConsoleRoute("POST", "/login", .everybody, .password, here(byPassword)),
+            ConsoleRoute("GET", "/link/TOKEN", .everybody, .page, here(link)),
+            ConsoleRoute("POST", "/link/TOKEN", .everybody, .page, here(byLink)),
             ConsoleRoute("POST", "/logout", .operators, .page, logout),
         ]
+    }
+
+    // MARK: - By a proxy
+
+    /// - Parameter name: which a proxy has confirmed.
+    /// - Returns: the cookie's value; nil: there is no such operator.
+    func byProxy(_ name: String, _ client: Login.Client, on connection: PostgresConnection) throws -> Redacted<String>?
+    {
+        let outcome = try login.byProxy(name, client, on: connection)
+        count(outcome)
+        guard case .done(let cookie) = outcome else {
+            logger.warning("operator login rejected", ["client.address": .string(client.text)])
+            return nil
+        }
+        logger.notice("operator logged in", ["user": .string(name), "method": .string("proxy")])
+        return cookie
+    }
+
+    /// The answer where operators log in at the console itself; without passwords it is refused.
+    private func here(
+        _ answer: @escaping @Sendable (PageCall) throws -> PageAnswer
+    ) -> @Sendable (PageCall) throws -> PageAnswer {
+        { call in call.settings.hasNoPasswords ? .page(LoginPages.noPasswords) : try answer(call) }
+    }
+
+    private static let noPasswords = Page("Log in", status: 403) {
+        Tag.h1 { "The proxy logs you in" }
+        Tag.p { "Passwords and log-in links are off here: console.proxy.passwords is false." }
+        Tag.p { Node.link(to: ConsolePath.home) { "To the overview" } }
+    }
+
+    private static let loggedOut = Page("Logged out") {
+        Tag.h1 { "You are logged out" }
+        Tag.p {
+            "The proxy in front of this console still knows you; log out there, too, where others use this browser."
+        }
+        Tag.p { Node.link(to: ConsolePath.home) { "Log in again" } }
     }
 
     // MARK: - By password

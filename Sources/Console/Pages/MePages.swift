@@ -39,9 +39,14 @@ struct MePages: Sendable {
             }
             Tag.div(.classes(.columns)) {
                 Tag.section {
-                    Tag.h2 { user?.hasPassword == true ? "Change the password" : "Set a password" }
-                    if let problem { LoginPages.alert(problem) }
-                    passwordForm(viewer, call)
+                    if call.settings.hasNoPasswords {
+                        Tag.h2 { "Log-in" }
+                        Tag.p { "The proxy in front of this console logs you in; there is no password here." }
+                    } else {
+                        Tag.h2 { user?.hasPassword == true ? "Change the password" : "Set a password" }
+                        if let problem { LoginPages.alert(problem) }
+                        passwordForm(viewer, call)
+                    }
                 }
                 Tag.section {
                     Tag.h2 { "Sessions" }
@@ -125,6 +130,7 @@ struct MePages: Sendable {
 
     private func setPassword(_ call: PageCall) throws -> PageAnswer {
         guard let viewer = call.viewer else { return .redirect(ConsolePath.login) }
+        guard !call.settings.hasNoPasswords else { return .redirect(ConsolePath.me) }
         let password = call.form["password"] ?? ""
         guard password == call.form["again"] else {
             return .page(try page(call, status: 400, problem: "The two new passwords differ. Nothing was changed."))

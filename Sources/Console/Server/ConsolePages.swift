@@ -18,6 +18,7 @@ package final class ConsolePages: HTTPHandler, Service {
 
     private let settings: PageSettings
     let routes: [ConsoleRoute]
+    private let login: LoginPages
     private let desk: DeskSettings
     private let pages: DeskThreads
     private let waiter: ChangeWaiter
@@ -39,9 +40,10 @@ package final class ConsolePages: HTTPHandler, Service {
         metrics = parts.metrics
         pages = parts.threads
         waiter = parts.waiter
-        let login = LoginPages(clock: parts.clock, logger: parts.logger, metrics: parts.metrics).routes
+        login = LoginPages(clock: parts.clock, logger: parts.logger, metrics: parts.metrics)
         routes =
-            login + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes + SearchPage.routes
+            login.routes + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes
+            + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
             + NotificationPages.routes + ChartPages.routes + ChangePages(parts.changes).routes
             + PurchaseRecordPages.routes
@@ -121,6 +123,19 @@ package final class ConsolePages: HTTPHandler, Service {
             return responder.respond(
                 plain(404, "Not found", "There is no page at this address.", request.head))
         }
+        let operatorName: String?
+        do {
+            operatorName = try settings.proxyLogin?.name(request.head, peer: request.remoteAddress)
+        } catch {
+            return responder.respond(plain(400, "This request is not believed", error.text, request.head))
+        }
+        guard operatorName != nil || !settings.hasNoPasswords else {
+            return responder.respond(
+                plain(
+                    403, "The proxy logs you in",
+                    "Operators come to this console through a proxy, which has to name them (console.proxy); this request has"
+                        + " no name.", request.head))
+        }
         let began = ContinuousClock.now
         let answered = HTTPResponder { [metrics] response in
             responder.respond(response)
@@ -135,18 +150,19 @@ package final class ConsolePages: HTTPHandler, Service {
             return answered.respond(
                 plain(fault.status, "The request was not read", "\(fault).".capitalizedFirst, request.head))
         } catch {
+            guard error as? RequestOrigin.Refusal == .otherSite else {
+                return answered.respond(otherForm(request.head))
+            }
             return answered.respond(
                 plain(
                     403, "This form was not taken",
-                    error as? RequestOrigin.Refusal == .otherSite
-                        ? "It was not sent by a page of this console. Open the page here, and send it again."
-                        : "It belongs to a session that is over. Load the page again, and send it again.", request.head)
-            )
+                    "It was not sent by a page of this console. Open the page here, and send it again.", request.head))
         }
         let failed: @Sendable (any Error) -> HTTPResponse = { [self] in self.failed($0, route, request.head) }
         let work: DeskThreads.Work = { [self] connection in
             try answer(
-                route, parameters, request, query: query, form: form, origin: origin, on: connection, answered)
+                route, parameters, request, query: query, form: form, origin: origin, named: operatorName,
+                on: connection, answered)
         }
         switch route.work {
         case .page: pages.run(answered, failed: failed, work)
@@ -167,15 +183,21 @@ package final class ConsolePages: HTTPHandler, Service {
         return form
     }
 
+    /// - Parameter name: of the operator, as a proxy says.
     private func answer(
         _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
-        origin: String, on connection: PostgresConnection, _ responder: HTTPResponder
+        origin: String, named name: String?, on connection: PostgresConnection, _ responder: HTTPResponder
     ) throws -> HTTPResponse? {
         let given = SessionCookie.value(request.head, settings.address)
         let found = try given.flatMap {
             try SessionTable.use($0, settings.limits, now: clock.now(), on: connection)
         }
-        if route.access == .operators, found == nil { return withoutSession(request.head) }
+        // A browser that another person uses by now keeps no session of the former one.
+        let isOther = name != nil && found?.session.user != name
+        if route.access == .operators, found == nil || isOther {
+            guard let name else { return withoutSession(request.head) }
+            return try logIn(name, request, replacing: found?.session, on: connection)
+        }
         let isNew = given == nil
         let cookie = given ?? SessionCookie.fresh()
         let call = PageCall(
@@ -217,6 +239,31 @@ package final class ConsolePages: HTTPHandler, Service {
         } catch let error as DeskError where call.viewer != nil {
             return .page(ErrorPage.page(error))
         }
+    }
+
+    /// Begins a session for the operator that a proxy names, and leads to the page that was asked for.
+    private func logIn(
+        _ name: String, _ request: HTTPRequest, replacing former: ConsoleSession?, on connection: PostgresConnection
+    ) throws -> HTTPResponse {
+        let head = request.head
+        if RequestOrigin.isFollowed(head) { return html(PageFrame.again, status: 200, head) }
+        guard isReading(head) else { return otherForm(head) }
+        guard let cookie = try login.byProxy(name, settings.client(of: request), on: connection) else {
+            return plain(
+                403, "No operator has this name",
+                "The proxy names \(name.prefix(ConsoleUserTable.nameLimit)). A colleague with a shell on the host can make"
+                    + " this operator: entitled users add NAME --role ROLE.", head)
+        }
+        if let former { try SessionTable.end(former.id, of: former.user, now: clock.now(), on: connection) }
+        return HTTPResponse.seeOther(
+            ConsolePath.reading(head.target) ?? ConsolePath.home, headers: PageHeaders.unkept
+        ).setting(SessionCookie.setting(cookie.exposed, settings.address))
+    }
+
+    private func otherForm(_ head: HTTPRequestHead) -> HTTPResponse {
+        plain(
+            403, "This form was not taken",
+            "It belongs to a session that is over. Load the page again, and send it again.", head)
     }
 
     private func withoutSession(_ head: HTTPRequestHead) -> HTTPResponse {

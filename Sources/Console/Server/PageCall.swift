@@ -36,10 +36,7 @@ struct PageCall {
     let connection: PostgresConnection
 
     /// The browser, as sessions and limits know it.
-    var client: Login.Client {
-        let address = settings.proxies.client(request.head, peer: request.remoteAddress)
-        return Login.Client(address: address?.ip, browser: request.head.header("user-agent") ?? "")
-    }
+    var client: Login.Client { settings.client(of: request) }
 
     /// The hidden field that a form of this page needs.
     func token(for path: LocalPath) -> Node {

@@ -55,7 +55,7 @@ package enum ChangeRedaction {
         SELECT a.id, a.target, a.reason, a.message, NULL AS key, false AS is_target
         FROM entitled.deletion d, entitled.audit a
         WHERE d.id = $1 AND NOT (a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]))
-            AND (a.id = ANY($5::int8[]) OR a.id > $6) AND \(isMeantByAudit("$4"))
+            AND (a.id = ANY($5::int8[]) OR a.id > $6 OR a.job = ANY($4::int8[]) OR a.job = ANY($7::int8[])) AND \(isMeantByAudit("$4"))
         ORDER BY a.id
         """
     private static let updateAudit = """
@@ -142,8 +142,9 @@ package enum ChangeRedaction {
         let known = PostgresValue.int8s(jobs)
         let audit = try redactAudit(
             try connection.query(selectAudit, whose + [known]).map { $0 }
-                + connection.query(selectAuditNaming, whose + [known] + columns(of: found.audit)).map { $0 }, names,
-            on: connection)
+                + connection.query(
+                    selectAuditNaming, whose + [known] + columns(of: found.audit) + [.int8s(found.jobs.rows)]
+                ).map { $0 }, names, on: connection)
         return ["job": Int64(jobs.count), "audit": audit].filter { $0.value > 0 }
     }
 

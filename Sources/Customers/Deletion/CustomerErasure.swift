@@ -39,8 +39,9 @@ package struct CustomerErasure: Sendable {
         guard let deletion = try DeletionTable.due(at: now, passingOver: waiting, on: connection) else { return false }
         do {
             _ = try step(deletion, on: connection)
-        } catch let error as PostgresError {
-            if error.kind != .connection { failures.add(deletion.id, at: .now) }
+        } catch {
+            // A row that cannot be read is no error of the database's.
+            if (error as? PostgresError)?.kind != .connection { failures.add(deletion.id, at: .now) }
             throw error
         }
         failures.remove(deletion.id)

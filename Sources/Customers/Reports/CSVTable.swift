@@ -39,7 +39,8 @@ package struct CSVTable: Sendable {
     }
 
     private static func quoted(_ cell: String) -> String {
-        guard cell.unicodeScalars.contains(where: { "\",\r\n".unicodeScalars.contains($0) }) else { return cell }
+        // Where the comma is the decimal sign, spreadsheets split cells at a semicolon, unless they are quoted.
+        guard cell.unicodeScalars.contains(where: { "\",;\t\r\n".unicodeScalars.contains($0) }) else { return cell }
         return "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 }

@@ -8,6 +8,9 @@ extension ReportHistory {
     /// Of the first byte.
     private static let form: UInt8 = 1
 
+    /// Whether this version knows the form of what was kept.
+    package static func isReadable(_ bytes: [UInt8]) -> Bool { bytes.first == form }
+
     package var bytes: [UInt8] {
         var body = Writer()
         body.list(payments) { writer, payment in

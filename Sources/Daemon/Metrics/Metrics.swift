@@ -68,6 +68,11 @@ package final class Metrics: Sendable {
         }
     }
 
+    /// Takes away all values of a gauge that this process does not know any more.
+    package func remove(_ metric: Metric) {
+        families.withLock { $0[metric.name] = nil }
+    }
+
     /// Puts a duration into a histogram; its name ends in `_seconds`.
     package func observe(_ metric: Metric, _ duration: Duration, _ labels: Labels = [:]) {
         observe(

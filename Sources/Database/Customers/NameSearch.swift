@@ -14,6 +14,8 @@ struct NameSearch: Sendable, Equatable {
     private var short: [UInt64: [Entry]] = [:]
     /// Shorter ones, which every text may have.
     private var tiny: [String] = []
+    /// Names that are not all of ASCII: a text may have another Unicode form of them, with other bytes.
+    private var composed: [String] = []
     /// Bits by a hash of a name's last four bytes: most places of most texts are passed over by a look at it.
     private var filter = [Bool](repeating: false, count: 1 << NameSearch.bits)
 
@@ -21,6 +23,7 @@ struct NameSearch: Sendable, Equatable {
 
     init(_ names: some Sequence<String>) {
         for name in names {
+            if !name.utf8.allSatisfy({ $0 < 0x80 }) { composed.append(name) }
             let entry = Entry(name: name, bytes: name.utf8.map(NameSearch.lower))
             guard entry.bytes.count >= 4 else {
                 if !name.isEmpty { tiny.append(name) }
@@ -43,11 +46,14 @@ struct NameSearch: Sendable, Equatable {
         Int((UInt32(truncatingIfNeeded: last) &* 0x9e37_79b1) >> (32 - bits))
     }
 
-    /// The names that a text has in it.
+    /// The names that a text has in it, as characters.
     func names(in text: String) -> Set<String> {
         var found = Set(tiny)
         guard !long.isEmpty || !short.isEmpty else { return found }
         let bytes = text.utf8.map(NameSearch.lower)
+        if !composed.isEmpty, bytes.contains(where: { $0 >= 0x80 }) {
+            found.formUnion(composed.filter { text.contains($0) })
+        }
         var last: UInt64 = 0
         for (place, byte) in bytes.enumerated() {
             last = last << 8 | UInt64(byte)

@@ -49,6 +49,9 @@ package enum ProcessTable {
     /// How long ago the last row of a living process may be.
     package static let patience = Duration.seconds(150)
 
+    /// How far the clock of a former primary may have been ahead; rows of a later instant say nothing.
+    private static let ahead = "interval '1 minute'"
+
     private static let isThere = "SELECT to_regclass('entitled.process') IS NOT NULL AS is_there"
 
     /// Whether the schema has it, from version 39 on.
@@ -74,7 +77,8 @@ package enum ProcessTable {
     }
 
     private static let deleteOld = """
-        DELETE FROM entitled.process WHERE seen_at < clock_timestamp() - interval '1 hour'
+        DELETE FROM entitled.process
+        WHERE seen_at < clock_timestamp() - interval '1 hour' OR seen_at > clock_timestamp() + \(ahead)
         """
 
     /// For workers.
@@ -87,12 +91,14 @@ package enum ProcessTable {
             floor(extract(epoch FROM p.seen_at) * 1000)::int8 AS seen_ms
         FROM (
             SELECT DISTINCT ON (id) * FROM entitled.process
-            WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond' ORDER BY id, seen_at DESC
+            WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond' AND seen_at < clock_timestamp() + \(ahead)
+            ORDER BY id, seen_at DESC
         ) p WHERE NOT p.has_ended
         UNION ALL
         SELECT w.id, 'worker', w.host, NULL, NULL, NULL, floor(extract(epoch FROM w.seen_at) * 1000)::int8
         FROM entitled.worker w WHERE w.seen_at > clock_timestamp() - $2 * interval '1 millisecond'
-            AND NOT EXISTS (SELECT FROM entitled.process p WHERE p.id = w.id)
+            AND NOT EXISTS (
+                SELECT FROM entitled.process p WHERE p.id = w.id AND p.seen_at < clock_timestamp() + \(ahead))
         ORDER BY host, role, id
         """
 

@@ -62,17 +62,19 @@ struct ImportQueue {
     /// Rows that are read at once about which Apple is asked, by so many threads. With fewer left, as many again are read.
     private static let mostQuestions = 32
     private static let threads = 8
-    private static let mostFormers = 1 << 17
+    /// Rows of which it is remembered what came of them.
+    private let mostFormers: Int
 
     /// - Parameter asOf: of the file, in ms.
     init(
         _ file: ImportFile, _ lookup: ImportLookup, _ actions: CustomerActions, from position: CSVReader.Position,
-        asOf: Int64
+        asOf: Int64, mostFormers: Int = 1 << 17
     ) throws {
         self.file = file
         self.lookup = lookup
         self.actions = actions
         self.asOf = asOf
+        self.mostFormers = mostFormers
         reader = file.reader(at: position)
         inquiries = try ImportInquiries(threads: ImportQueue.threads, ask: lookup.answer)
         if position.offset == 0 { _ = try reader.next() }
@@ -84,7 +86,11 @@ struct ImportQueue {
         if try file.isChanged() {
             throw ImportFile.Failure(description: "\(file.path) was changed while it was imported")
         }
-        if formers.count > ImportQueue.mostFormers { formers = [:] }
+        if formers.count > mostFormers {
+            // What is queued may still ask for its own.
+            let open = Set(items.compactMap(\.fingerprint))
+            formers = formers.filter { open.contains($0.key) }
+        }
         let begin = items.first?.record.end ?? reader.position.offset
         var questions: [(number: Int, question: ImportLookup.Question)] = []
         var queued = Set(items.compactMap(\.fingerprint))

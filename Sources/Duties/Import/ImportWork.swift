@@ -52,10 +52,12 @@ package struct ImportWork: JobRunner {
         let refusedRows: RefusedRowsFile
         let sendsEvents: Bool
         let clock: any WallClock
+        /// Rows of which it is remembered what came of them, so that the same row again costs nothing.
+        let remembered: Int
 
         package init(
             file: ImportFile, lookup: ImportLookup, actions: CustomerActions, refusedRows: RefusedRowsFile,
-            sendsEvents: Bool, clock: any WallClock = SystemClock()
+            sendsEvents: Bool, clock: any WallClock = SystemClock(), remembered: Int = 1 << 17
         ) {
             self.file = file
             self.lookup = lookup
@@ -63,6 +65,7 @@ package struct ImportWork: JobRunner {
             self.refusedRows = refusedRows
             self.sendsEvents = sendsEvents
             self.clock = clock
+            self.remembered = remembered
         }
     }
 
@@ -113,7 +116,8 @@ package struct ImportWork: JobRunner {
         do {
             if queue == nil {
                 queue = try ImportQueue(
-                    settings.file, settings.lookup, settings.actions, from: progress.position, asOf: asOf)
+                    settings.file, settings.lookup, settings.actions, from: progress.position, asOf: asOf,
+                    mostFormers: settings.remembered)
             }
             try queue?.fill(on: connection)
         } catch {

@@ -39,6 +39,9 @@ package struct ReportDuty: Duty {
             let (now, isLeader) = try run.leadership.check(on: connection)
             guard try isLeader && ReportTable.isThere(on: connection) else {
                 cursor = nil
+                // Another worker has newer ones.
+                metrics.remove(.subscriptions)
+                metrics.remove(.monthlyRevenue)
                 return .after(ReportDuty.retryAfter)
             }
             var next = cursor ?? ReportRefresh.Cursor(started: now)

@@ -45,7 +45,11 @@ enum AnswerPage {
         json.instant(name).map(context.terminal.time) ?? ""
     }
 
-    static func percent(_ json: JSON) -> String { "\(Int((json.fraction("done") * 100).rounded(.down))) %" }
+    /// Of an answer that may say anything: 0 to 100.
+    static func percent(_ json: JSON) -> String {
+        let share = json.fraction("done")
+        return "\(share > 0 ? Int((min(share, 1) * 100).rounded(.down)) : 0) %"
+    }
 
     /// A number that is counted up to a limit.
     static func count(_ json: JSON?) -> String {

@@ -102,6 +102,7 @@ struct RoleProcess {
                 configuration.trust.ocsp,
                 file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger,
                 metrics: metrics)
+        let sessionWatch = SessionWatch(logger: logger)
         let compose: @Sendable (Configuration) throws -> Composition = { configuration in
             let verifier = SignedDataVerifier(
                 trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
@@ -109,7 +110,7 @@ struct RoleProcess {
                 configuration: configuration, database: database, logger: logger, metrics: metrics,
                 tracer: telemetry.tracer, revocation: revocation,
                 apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
-                watch: watch,
+                watch: watch, sessionWatch: sessionWatch,
                 refused: { refusals.tell($0) })
         }
         let process = try compose(configuration)

@@ -30,6 +30,8 @@ struct Composition {
     let apple: AppleAccesses
     /// How far the database was seen to be.
     let watch: PositionWatch
+    /// Of all connections of this process to the primary, which tell each other where it is.
+    let sessionWatch: SessionWatch
     /// Told what no waiting mends; ends the process.
     let refused: @Sendable (String) -> Void
     private let clock: any WallClock = SystemClock()
@@ -70,7 +72,7 @@ struct Composition {
     }
 
     private func process(_ role: DatabaseRole) -> ProcessContext {
-        ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
+        ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer, watch: sessionWatch) {
             [database, logger, refused] prepare in
             try database.session(role, logger: logger, check: prepare, refused: refused)
         }
@@ -201,8 +203,9 @@ struct Composition {
     }
 
     private func console(_ refused: @escaping @Sendable (String) -> Void) throws -> RoleParts {
-        let context = ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
-            [database, logger] prepare in
+        let context = ProcessContext(
+            clock: clock, logger: logger, metrics: metrics, tracer: tracer, watch: sessionWatch
+        ) { [database, logger] prepare in
             try database.session(.console, logger: logger, check: prepare, refused: refused)
         }
         var pages: ConsolePages?

@@ -21,7 +21,7 @@ extension PageSettings {
     init(_ configuration: Configuration) {
         self.init(
             address: configuration.console.address, limits: configuration.console.limits,
-            proxies: configuration.api.limits.proxies)
+            proxies: configuration.api.limits.proxies, proxyLogin: configuration.console.proxy?.login)
     }
 }
 

@@ -49,7 +49,7 @@ enum ConfigurationRules {
     private static func broken(_ configuration: Configuration) -> [Breach] {
         appRules(configuration.apps) + listenerRules(configuration) + keyRules(configuration)
             + offeringRules(configuration.offerings) + trustRules(configuration.trust)
-            + operationsRules(configuration.webhooks)
+            + operationsRules(configuration.webhooks) + proxyRules(configuration.console)
     }
 
     /// As for other endpoints; names are looked up, and vetted, when something is sent.
@@ -69,6 +69,16 @@ enum ConfigurationRules {
                 )
             ]
         } ?? []
+    }
+
+    private static func proxyRules(_ console: Configuration.Console) -> [Breach] {
+        guard let proxy = console.proxy, proxy.secret == nil, !proxy.isLocal else { return [] }
+        return [
+            (
+                ["console.proxy.secret", "console.proxy.from"], "nothing",
+                "a secret, because console.proxy.from has addresses of other hosts"
+            )
+        ]
     }
 
     private static func appRules(_ apps: [Configuration.App]) -> [Breach] {

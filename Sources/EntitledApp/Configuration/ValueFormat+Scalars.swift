@@ -112,6 +112,21 @@ extension ValueFormat where Value == String {
         }
     }
 
+    /// The name of a header field (RFC 9110 §5.1).
+    static var headerName: ValueFormat<String> {
+        .text("the name of a header, such as \"X-Forwarded-Email\"", write: { $0 }) { text in
+            let isName = text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+            return isName && (1...64).contains(text.utf8.count) ? text : nil
+        }
+    }
+
     /// A CIDR range.
     static var networkRange: ValueFormat<String> {
         .text("a CIDR range such as \"10.0.0.0/8\" or \"fd00::/8\", no bit set after the prefix", write: { $0 }) {

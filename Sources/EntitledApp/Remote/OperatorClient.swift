@@ -50,6 +50,7 @@ final class OperatorClient: OperatorSource, Sendable {
     func post(_ path: [String], _ document: JSON) throws -> (answer: JSON, isOver: Bool) {
         let headers = [("Idempotency-Key", Hex.encode(SecureRandom.bytes(16))), ("Content-Type", "application/json")]
         var left = OperatorClient.tries
+        var mayBeAsked = false
         while true {
             left -= 1
             do {
@@ -57,7 +58,12 @@ final class OperatorClient: OperatorSource, Sendable {
                 guard [200, 202].contains(response.status) else { throw refusal(response) }
                 return (try JSON(ordered: try body(response)), response.status == 200)
             } catch let failure as Unanswered where failure.mayPass && left > 0 {
+                mayBeAsked = mayBeAsked || !failure.isUnsent
                 Pause.wait(OperatorClient.pause)
+            } catch let failure as Unanswered where mayBeAsked || !failure.isUnsent {
+                throw CommandFailure(
+                    "\(failure); the change may have been asked for all the same: `entitled audit list` and `entitled jobs list`"
+                        + " tell, before it is asked for again")
             }
         }
     }
@@ -83,9 +89,12 @@ final class OperatorClient: OperatorSource, Sendable {
         let description: String
         /// Whether the same may be answered in a moment.
         let mayPass: Bool
+        /// Whether the request has certainly not reached the server.
+        let isUnsent: Bool
 
         init(_ failure: TransferFailure, _ address: RemoteAddress) {
             let origin = address.origin
+            isUnsent = [.dnsNotFound, .dnsTemporary, .connect, .tls, .invalidURL].contains(failure.kind)
             mayPass = [.connect, .timeout, .closed, .dnsTemporary].contains(failure.kind)
             description =
                 switch failure.kind {

@@ -35,7 +35,9 @@ package struct OutgoingRequest: Sendable {
         guard (1...20).contains(method.utf8.count), method.utf8.allSatisfy(OutgoingRequest.isUpperCase) else {
             return "the method is not a word in capitals"
         }
-        guard headers.count <= 64 else { return "there are more than 64 headers" }
+        guard headers.count <= OutgoingRequest.mostHeaders else {
+            return "there are more than \(OutgoingRequest.mostHeaders) headers"
+        }
         for (name, value) in headers {
             guard !name.isEmpty, name.utf8.allSatisfy(OutgoingRequest.isToken) else {
                 return "a header's name is not a token"
@@ -52,6 +54,9 @@ package struct OutgoingRequest: Sendable {
         }
         return nil
     }
+
+    /// 64 of an endpoint's own, and those of a webhook.
+    private static let mostHeaders = 80
 
     private static let framing: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "expect", "te", "trailer", "upgrade",

@@ -26,6 +26,8 @@ package struct ChartReading: Sendable {
         while let page = try stream.next(on: connection) {
             guard stream.missing == 0 else { return nil }
             for (app, bytes) in page {
+                // Of another version: the next refresh computes it anew.
+                guard ReportHistory.isReadable(bytes) else { return nil }
                 let history = try ReportHistory(bytes: bytes)
                 tally.add(history, of: app)
                 var last: ReportHistory.Cut?

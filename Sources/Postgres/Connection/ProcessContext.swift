@@ -16,15 +16,17 @@ package struct ProcessContext: Sendable {
     package let metrics: Metrics
     package let tracer: Tracer
 
+    /// - Parameter watch: nil: of its own. Sessions of one watch tell each other where the primary is.
     package init(
-        clock: any WallClock, logger: Logger, metrics: Metrics, tracer: Tracer = .off, sessions: @escaping Sessions
+        clock: any WallClock, logger: Logger, metrics: Metrics, tracer: Tracer = .off, watch: SessionWatch? = nil,
+        sessions: @escaping Sessions
     ) {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
         self.tracer = tracer
         self.sessions = sessions
-        watch = SessionWatch(logger: logger)
+        self.watch = watch ?? SessionWatch(logger: logger)
     }
 
     /// - Parameter patience: how long one statement may stay unanswered before the connection is cut; longer than the

@@ -25,7 +25,7 @@ package final class SessionWatch: Sendable {
 
     /// What is known of a server that was the primary before.
     private enum Former {
-        case isAsked
+        case isAsked(PostgresCanceller, since: ContinuousClock.Instant)
         case takesWrites(until: ContinuousClock.Instant)
         case isGone(until: ContinuousClock.Instant)
     }
@@ -88,6 +88,7 @@ package final class SessionWatch: Sendable {
     }
 
     private func look() {
+        cutOverdueQuestions()
         let (watched, primary) = state.withLock { ($0.watched, $0.primary) }
         var cut: [Duration] = []
         for one in watched {
@@ -107,19 +108,20 @@ package final class SessionWatch: Sendable {
     /// Whether a server is known not to answer, or to take no writes. Asks it on a thread of its own.
     private func isGone(_ server: ServerAddress, _ target: PostgresTarget) -> Bool {
         let now = ContinuousClock.now
+        let canceller = PostgresCanceller()
         let known = state.withLock { state -> Bool? in
             switch state.former[server] {
-            case .isAsked: return false
+            case .isAsked(_, _): return false
             case .takesWrites(let until) where until > now: return false
             case .isGone(let until) where until > now: return true
             default:
-                state.former[server] = .isAsked
+                state.former[server] = .isAsked(canceller, since: now)
                 return nil
             }
         }
         if let known { return known }
         let asked = ServiceThread(orNil: "former-primary") { [weak self] in
-            let takesWrites = SessionWatch.takesWrites(target)
+            let takesWrites = SessionWatch.takesWrites(target, canceller)
             let until = ContinuousClock.now + SessionWatch.formerKept
             self?.state.withLock {
                 $0.former[server] = takesWrites ? .takesWrites(until: until) : .isGone(until: until)
@@ -129,10 +131,23 @@ package final class SessionWatch: Sendable {
         return false
     }
 
-    private static func takesWrites(_ target: PostgresTarget) -> Bool {
+    /// A server may let a client in, and hang then.
+    private func cutOverdueQuestions() {
+        let now = ContinuousClock.now
+        let overdue = state.withLock { state in
+            state.former.values.compactMap { former -> PostgresCanceller? in
+                guard case .isAsked(let canceller, let since) = former, now - since > SessionWatch.formerTimeout * 2
+                else { return nil }
+                return canceller
+            }
+        }
+        for canceller in overdue { canceller.cut() }
+    }
+
+    private static func takesWrites(_ target: PostgresTarget, _ canceller: PostgresCanceller) -> Bool {
         let connection: PostgresConnection
         do {
-            connection = try PostgresConnection(target.with(connectTimeout: formerTimeout))
+            connection = try PostgresConnection(target.with(connectTimeout: formerTimeout), canceller: canceller)
         } catch {
             // A server that answers with a refusal, because it has no connection left for example, does not hang.
             return error.message.contains("FATAL:")

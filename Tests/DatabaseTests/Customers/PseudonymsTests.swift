@@ -23,6 +23,13 @@ import Testing
         #expect(names.replaced(inText: text, wholeWords: true) == words ?? text)
     }
 
+    @Test func `an id is found in the other Unicode form, too`() {
+        let names = Pseudonyms(["jos\u{e9}-1": "P1", "ze\u{301}lia": "P2"])
+        #expect(names.replaced(inText: "for jose\u{301}-1 and z\u{e9}lia") == "for P1 and P2")
+        #expect(names.replaced(inText: "for jos\u{e9}-1 and ze\u{301}lia") == "for P1 and P2")
+        #expect(names.replaced(inText: "for jose-1") == "for jose-1")
+    }
+
     @Test func `thousands of ids are found in what a search by each of them finds`() {
         var random = SystemRandomNumberGenerator()
         let letters = Array("ab-1é")

@@ -214,6 +214,38 @@ import Testing
         #expect(try DeletionTable.find(second.id, on: worker)?.state == .done)
     }
 
+    @Test func `a deletion whose facts cannot be read holds up no other one`() throws {
+        let worker = try bench.worker()
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        try bench.addCustomer("bob")
+        let key = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "4711")
+        let place: [PostgresValue] = [.int2(key.lane.number), .text(key.originalTransactionID)]
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
+                will_renew, version, updated_ms) VALUES ($1, 'demo', 1, $2, 'anna', 'monthly', true, 1, 1)
+            """, place)
+        _ = try actions.delete("anna", on: worker)
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq, payload)
+            VALUES ($1, 'demo', 1, $2, gen_random_uuid(), 7, 1, 1, '\\x28b52ffdffff')
+            """, place)
+        let second = try actions.delete("bob", on: worker)
+        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
+        var failures = 0
+        for _ in 0..<50 {
+            do {
+                guard try erasure.step(on: worker) else { break }
+            } catch {
+                #expect(!(error is PostgresError))
+                failures += 1
+            }
+        }
+        #expect(failures == 1)
+        #expect(try DeletionTable.find(second.id, on: worker)?.state == .done)
+    }
+
     /// 1024 characters of four bytes each, which nothing compresses.
     private static let longTarget = """
         (SELECT string_agg(chr(65536 + (random() * 60000)::int), '') FROM generate_series(1, 1024))

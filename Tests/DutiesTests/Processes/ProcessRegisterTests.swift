@@ -63,6 +63,35 @@ import Testing
         #expect(try database.count("SELECT count(*) FROM entitled.process WHERE host IN ('there', 'gone')") == 2)
     }
 
+    @Test(arguments: ["ingest", "api", "console"])
+    func `no role says when it was there, and a row of another time hides nothing`(role: String) throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let connection = try database.connect(role: "entitled_\(role)")
+        let error = #expect(throws: PostgresError.self) {
+            try connection.query(
+                """
+                INSERT INTO entitled.process (id, seen_at, role, host, version, started_ms, configuration, has_ended)
+                VALUES (gen_random_uuid(), 'infinity', 'worker', 'forged', '1', 1, 1, true)
+                """)
+        }
+        #expect(error?.sqlstate == "42501")
+        let process = register(role, 1, id: 1, in: database)
+        process.start()
+        try eventually("the process is there") { try living(database).count == 1 }
+        // As a former primary with another clock left them, or a program before this version.
+        for instant in ["'infinity'", "clock_timestamp() + interval '1 day'"] {
+            try database.execute(
+                """
+                INSERT INTO entitled.process (id, seen_at, role, host, version, started_ms, configuration, has_ended)
+                SELECT id, \(instant), 'worker', 'forged', '1', 1, 2, true FROM entitled.process WHERE host <> 'forged' LIMIT 1
+                """)
+        }
+        #expect(try living(database).map(\.role) == [role])
+        try ProcessTable.deleteOld(on: try database.connect(role: "entitled_worker"))
+        #expect(try database.count("SELECT count(*) FROM entitled.process WHERE host = 'forged'") == 0)
+        process.drain(until: .now + .seconds(5))
+    }
+
     @Test func `a worker that says nothing is there, and unknown`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         try database.execute(

@@ -54,6 +54,12 @@ import Testing
             "entitled_subscriptions{state=\"paid\"} 0\n", "entitled_subscriptions{state=\"trial\"} 0\n",
             "entitled_monthly_recurring_revenue_usd 0\n",
         ] { #expect(metrics.exposition().contains(line)) }
+        // A worker that leads no more says nothing of what it counted once.
+        try database.execute(
+            "UPDATE entitled.lane SET owner = $1 WHERE lane = 0", [.uuid(SecureRandom.bytes(16))])
+        _ = try duty.run(run)
+        #expect(!metrics.exposition().contains("entitled_subscriptions"))
+        #expect(!metrics.exposition().contains("entitled_monthly_recurring_revenue_usd"))
         let connection = try database.connect(role: "entitled_analyst")
         let age = "SELECT now() - refreshed_at BETWEEN '0 s' AND '5 min' FROM entitled_reports.freshness"
         #expect(try connection.query(age).one().bool(0))

@@ -40,23 +40,29 @@ import Testing
 
     /// Connects by one name of a server, has another session find the primary by the other, and says what became of the
     /// statement of the first one.
-    private func error(_ meanwhile: (_ name: String) throws -> Void = { _ in }) throws -> (any Error)? {
+    private func error(
+        sleeping seconds: Int = 6, _ meanwhile: (_ name: String) throws -> Void = { _ in }
+    ) throws -> (any Error)? {
         let cluster = try TestCluster()
         let folder = try TemporaryFolder.make()
         defer { TemporaryFolder.remove(folder) }
         let names = ["\(folder)/first", "\(folder)/second"]
         for name in names { #expect(symlink(cluster.host, name) == 0) }
         let hosts = Monitor(names.joined(separator: ","))
-        let context = ProcessContext(clock: SystemClock(), logger: .silent, metrics: Metrics()) { prepare in
-            let url = "host=\(hosts.read { $0 }) user=entitled dbname=postgres"
-            return PostgresSession(PostgresTarget(url: url), prepare: prepare)
+        let watch = SessionWatch(logger: .silent)
+        // As the duties of a worker and its lanes have it.
+        let contexts = (0..<2).map { _ in
+            ProcessContext(clock: SystemClock(), logger: .silent, metrics: Metrics(), watch: watch) { prepare in
+                let url = "host=\(hosts.read { $0 }) user=entitled dbname=postgres"
+                return PostgresSession(PostgresTarget(url: url), prepare: prepare)
+            }
         }
-        let former = try context.session(patience: .seconds(40))
-        let work = Running { try former.withConnection { _ = try $0.query("SELECT pg_sleep(6)") } }
+        let former = try contexts[0].session(patience: .seconds(40))
+        let work = Running { try former.withConnection { _ = try $0.query("SELECT pg_sleep(\(seconds))") } }
         try eventually("it is busy") { former.isBusy(longerThan: .milliseconds(100)) }
         try meanwhile(names[0])
         hosts.change { $0 = names[1] + "," + names[0] }
-        let other = try context.session(patience: .seconds(40))
+        let other = try contexts[1].session(patience: .seconds(40))
         _ = try other.withConnection { try $0.query("SELECT 1") }
         let error = try work.error()
         // A statement at the primary itself takes its time.
@@ -68,6 +74,18 @@ import Testing
     func `a statement at a former primary that does not answer is cut when the new one is found`() throws {
         let error = try error { name in #expect(unlink(name) == 0) }
         #expect((error as? PostgresError)?.kind == .connection)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a statement at a former primary that lets clients in and says nothing more is cut, too`() throws {
+        let silent = Monitor<SilentPostgres?>(nil)
+        let error = try error(sleeping: 20) { name in
+            #expect(unlink(name) == 0)
+            let server = try SilentPostgres(in: name)
+            silent.change { $0 = server }
+        }
+        #expect((error as? PostgresError)?.kind == .connection)
+        #expect(silent.read { $0?.admitted ?? 0 } > 0)
     }
 
     @Test(.timeLimit(.minutes(1)))

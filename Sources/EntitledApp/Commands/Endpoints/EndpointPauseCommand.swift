@@ -10,7 +10,7 @@ struct EndpointPauseCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "pause", "Send nothing to an endpoint until a time; its deliveries wait.",
         discussion:
-            "The endpoint stays enabled, and nothing is lost or given up. A pause in the past ends one. \(ChangeOptions.help)",
+            "The endpoint stays enabled, and nothing is lost or given up. `endpoints enable` ends a pause. \(ChangeOptions.help)",
         examples: ["endpoints pause ID --for 2h", "endpoints pause ID --until 2027-01-01T06:00:00Z"])
 
     @Argument(EndpointCommands.id) private var id: String

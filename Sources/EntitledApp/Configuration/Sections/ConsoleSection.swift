@@ -2,6 +2,7 @@ import Accounts
 import Base
 import Daemon
 import Database
+import HTTP
 
 extension Configuration {
     /// The listener for operators.
@@ -10,6 +11,8 @@ extension Configuration {
         /// Under which browsers reach the pages.
         package let address: ConsoleAddress
         package let limits: SessionLimits
+        /// Nil: operators log in at the console itself.
+        package let proxy: Proxy?
 
         init(_ section: ConfigurationSection) {
             listen = section.value(
@@ -29,6 +32,52 @@ extension Configuration {
                 life: section.value(
                     "session_life", .duration(.seconds(300)...(.seconds(7 * 86_400))), default: standard.life,
                     "How long an operator stays logged in at most."))
+            proxy = section.optional(
+                "proxy",
+                "A proxy that logs operators in, and names them in a header of each request: oauth2-proxy, Authelia, Caddy's"
+                    + " forward_auth. It must delete that header from what clients send. Operators and their roles are made by"
+                    + " `entitled users add`, under the name that the proxy says; other names are refused.",
+                Proxy.init)
+        }
+
+        /// A proxy that logs operators in.
+        package struct Proxy: Sendable {
+            package let ranges: [String]
+            package let header: String
+            package let secret: Redacted<String>?
+            package let allowsPasswords: Bool
+
+            init(_ section: ConfigurationSection) {
+                ranges = section.value(
+                    "from", .list(of: .networkRange), default: TrustedProxies.standard,
+                    "Addresses of the proxy, as CIDR ranges. From others a request that names an operator is refused.")
+                header = section.required(
+                    "user_header", .headerName, placeholder: "X-Forwarded-Email", example: #""X-Forwarded-Email""#,
+                    "Header in which the proxy names the operator.")
+                secret = section.value(
+                    "secret", .optional(.apiKey), default: nil, isSecret: true,
+                    "What the proxy sends in X-Entitled-Proxy with each request. Needed where the proxy is on another host;"
+                        + " on this one any process could name an operator without it.")
+                allowsPasswords = section.value(
+                    "passwords", .flag, default: false,
+                    "Whether passwords and log-in links work, too, for requests that name no operator.")
+            }
+
+            var login: ProxyLogin {
+                ProxyLogin(from: ranges, header: header, secret: secret, allowsPasswords: allowsPasswords)
+            }
+
+            /// Whether each of the addresses is of this host.
+            var isLocal: Bool {
+                ranges.allSatisfy { range in
+                    guard let text = range.split(separator: "/").first, let address = IPAddress(parsing: String(text))
+                    else { return false }
+                    return switch address {
+                    case .v4(let bits): bits >> 24 == 127
+                    case .v6(let high, let low): high == 0 && low == 1
+                    }
+                }
+            }
         }
     }
 }

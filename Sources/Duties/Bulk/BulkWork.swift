@@ -52,6 +52,8 @@ package struct BulkWork: JobRunner {
         if let changed = try isChanged(change, job, on: connection) {
             return try end(change, .refused(changed), &job, on: connection)
         }
+        // With a cursor it was compared with what was shown.
+        if job.cursor.isEmpty { job.cursor = [BulkDone().skippedJSON.text] }
         if change.kind == .bulkReprocess { return try reprocess(change, selection, &job, on: connection) }
         return try deliver(change, selection, &job, now, on: connection)
     }
@@ -71,6 +73,12 @@ package struct BulkWork: JobRunner {
 
     /// Why it is not what was shown, before its first step.
     private func isChanged(_ change: Change, _ job: Job, on connection: PostgresConnection) throws -> String? {
+        if change.kind.targetClass == .customer {
+            let holdings = try ChangeVersions.holdings(of: change.target, on: connection)
+            guard job.parameters[ChangeVersions.holdings]?.stringValue == holdings else {
+                return ChangeVersions.otherHoldings
+            }
+        }
         guard job.cursor.isEmpty else { return nil }
         return try ChangeWork.isChanged(change, job.parameters, on: connection) ? ChangeVersions.changed : nil
     }

@@ -153,6 +153,10 @@ package struct ChangeDesk: Sendable {
             idempotencyKey: idempotencyKey, fingerprint: fingerprint)
         do {
             return try asked(try ChangeTable.ask(request, on: connection), kind)
+        } catch let error as ChangeTable.TooMany {
+            throw DeskError(
+                429, "too_many_jobs",
+                "\(error.limit) jobs of yours are under way; wait for one of them, or cancel it.", retryAfter: 10)
         } catch let error as PostgresError where error.sqlstate == "42501" {
             // A kind that is younger than the schema.
             throw DeskError.unavailable("The database has an older schema: run `entitled migrate`.")

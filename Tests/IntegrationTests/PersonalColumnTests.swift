@@ -42,7 +42,7 @@ struct PersonalColumnTests {
         fact: app digest header original_transaction_id !payload signature
         held_notification: reason
         history_look: app cursor error
-        job: address credential cursor driver !error !idempotency_key kind made_by outcome parameters !reason \
+        job: address credential cursor driver !error !idempotency_key kind made_by outcome !parameters !reason \
         !request !request_hash state !target user_agent
         jws_header: header id
         lane: owner

@@ -285,7 +285,7 @@ struct OperatorBulkTests {
         try make(0..<1200, .dead)
         let job = try number(
             fixture.post("/jobs", Self.job("resend", ["state": .string("dead"), "endpoint": .string("ep_1")])))
-        let work = BulkWork()
+        var work = BulkWork()
         let lease = try #require(try JobLease.take(job, driver: [UInt8](repeating: 1, count: 16), on: worker))
         let first = try work.step(lease, on: worker)
         #expect(first.job.counts.queued == 500 && first.job.state == .running)
@@ -314,7 +314,7 @@ struct OperatorBulkTests {
     @Test func `a job is cancelled where it is, by its operator or the role operator, and by no other`() throws {
         try make(0..<600, .dead)
         let job = try number(fixture.post("/jobs", Self.dead, as: .integrator))
-        let work = BulkWork()
+        var work = BulkWork()
         let lease = try #require(try JobLease.take(job, driver: [UInt8](repeating: 1, count: 16), on: worker))
         _ = try work.step(lease, on: worker)
         let other = try number(fixture.post("/jobs", Self.job("give_up", ["endpoint": .string("ep_9")])))
@@ -341,7 +341,7 @@ struct OperatorBulkTests {
     @Test func `an operator who lost the role goes no further`() throws {
         try make(0..<600, .dead)
         let job = try number(fixture.post("/jobs", Self.dead, as: .integrator))
-        let work = BulkWork()
+        var work = BulkWork()
         let lease = try #require(try JobLease.take(job, driver: [UInt8](repeating: 1, count: 16), on: worker))
         _ = try work.step(lease, on: worker)
         try consume()

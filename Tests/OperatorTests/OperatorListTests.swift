@@ -1,7 +1,9 @@
 import Base
+import Crypto
 import Database
 import Operator
 import Postgres
+import Subscriptions
 import TestSupport
 import Testing
 
@@ -96,5 +98,53 @@ struct OperatorListTests {
         #expect(fixture.get("/customers?format=csv", as: .read).status == 403)
         #expect(fixture.get("/deliveries?format=csv&customer=anna", as: .read).status == 403)
         #expect(fixture.get("/customers?format=csv", as: .support).text.contains("Anna@home"))
+    }
+
+    @Test func `at most two tables are made at a time, so that other questions have threads`() throws {
+        let other = try fixture.database.connect()
+        _ = try other.query("BEGIN")
+        _ = try other.query("LOCK TABLE entitled.event IN ACCESS EXCLUSIVE MODE")
+        let callers = (0..<2).map { _ in TestThread { [fixture] in fixture.get("/events?format=csv") } }
+        try eventually("two wait") {
+            try fixture.database.count(
+                """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE wait_event_type = 'Lock' AND datname = current_database()
+                """) == 2
+        }
+        let third = fixture.get("/customers?format=csv")
+        #expect(third.status == 503 && fixture.code(third) == "unavailable", "\(third.text)")
+        #expect(third.header("retry-after") != nil)
+        #expect(fixture.get("/customers").status == 200)
+        _ = try other.query("ROLLBACK")
+        for caller in callers { #expect(try caller.value().status == 200) }
+        #expect(fixture.get("/customers?format=csv").status == 200)
+    }
+
+    @Test func `no purchase is left out of a count or a table, however much their facts are together`() throws {
+        let worker = try fixture.database.connect(role: "entitled_worker")
+        let (count, now) = (60, OperatorFixture.now)
+        for number in 0..<count {
+            let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "3\(number)")
+            var known = KnownFacts()
+            known.facts.insert(
+                TransactionFact(
+                    transactionID: key.originalTransactionID, originalTransactionID: key.originalTransactionID,
+                    productID: Hex.encode(SecureRandom.bytes(80_000)), purchaseDate: now - 1000,
+                    originalPurchaseDate: now - 1000, expiresDate: now + 1000, signedDate: now - 1000,
+                    kind: "Auto-Renewable Subscription", tie: []))
+            known.rows = 100
+            #expect(try PurchaseFoldTable.write([key: known], on: worker) == [:])
+            try fixture.database.execute(
+                """
+                INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
+                    will_renew, version, updated_ms) VALUES ($1, 'demo', 0, $2, 'ben', 'p', false, 1, 1000)
+                """, [.int2(key.lane.number), .text(key.originalTransactionID)])
+        }
+        #expect(self.count("/purchases?count=true&limit=1")?["value"] == .int(Int64(count)))
+        let table = fixture.get("/purchases?format=csv")
+        #expect(table.text.split(separator: "\r\n").count == count + 1)
+        #expect(fixture.get("/purchases?limit=100").json["items"]?.arrayValue?.count == count)
+        #expect(fixture.get("/purchases?limit=100&customer=ben").json["items"]?.arrayValue?.count == count)
     }
 }

@@ -232,7 +232,9 @@ struct ChangePages: Sendable {
     static func facts(_ deliveries: [DeliveryState: Int64]) -> [(name: String, value: Node?)] {
         DeliveryState.allCases.compactMap { state -> (name: String, value: Node?)? in
             guard let count = deliveries[state] else { return nil }
-            return (state.name.prefix(1).uppercased() + state.name.dropFirst(), .text(String(count)))
+            return (
+                state.name.prefix(1).uppercased() + state.name.dropFirst(), .text(PageParts.count(CappedCount(count)))
+            )
         }
     }
 
@@ -331,7 +333,8 @@ extension ConsolePath {
 
     static func subject(_ kind: ChangeKind, target: String, _ parameters: JSON) -> LocalPath? {
         switch kind {
-        case .grant, .revoke, .customerResend, .customerGiveUp: customer(target)
+        // To roles that see no customers it is not told.
+        case .grant, .revoke, .customerResend, .customerGiveUp: target.isEmpty ? nil : customer(target)
         case .resend: delivery(target)
         case .eventResend: event(target)
         case .jobCancel: Int64(target).map { change($0) }

@@ -3,8 +3,8 @@ import Database
 import Postgres
 
 /// Puts pseudonyms for the ids of a deleted customer in the changes that operators asked for, and in the audit; the hash of such a
-/// request goes, because an id can be guessed from it, and so does the operator's key where it names the customer. Rows about
-/// another customer who has such an id now stay.
+/// request goes, because an id can be guessed from it, and so do those that tell whether it is still about the same, and the operator's key
+/// where it names the customer. Rows about another customer who has such an id now stay.
 package enum ChangeRedaction {
     /// The schema may be older.
     private static let exists = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
@@ -14,14 +14,14 @@ package enum ChangeRedaction {
     private static let page = 1000
 
     private static let selectJobs = """
-        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, true AS is_target
+        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, true AS is_target
         FROM entitled.job j, entitled.deletion d
         WHERE d.id = $1 AND j.kind = ANY($2::text[]) AND j.target = ANY($3::text[]) AND j.idempotency_key IS NOT NULL
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
         ORDER BY j.id FOR NO KEY UPDATE OF j
         """
     private static let selectJobsNaming = """
-        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, false AS is_target
+        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, false AS is_target
         FROM entitled.deletion d, entitled.job j
         WHERE d.id = $1 AND NOT (j.kind = ANY($2::text[]) AND j.target = ANY($3::text[])) AND j.idempotency_key IS NOT NULL
             AND (j.id = ANY($4::int8[]) OR j.id > $5)
@@ -32,8 +32,10 @@ package enum ChangeRedaction {
         UPDATE entitled.job j SET target = t.target, reason = t.reason, error = t.error,
             request = CASE WHEN t.has_key THEN j.request ELSE 'change ' || j.id END,
             idempotency_key = CASE WHEN t.has_key THEN j.idempotency_key ELSE 'change ' || j.id END,
-            request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[]) AS t(id, target, reason, error, has_key)
+            request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+            parameters = coalesce(t.parameters, j.parameters)
+        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[], $6::text[])
+            AS t(id, target, reason, error, has_key, parameters)
         WHERE j.id = t.id
         """
 
@@ -46,13 +48,13 @@ package enum ChangeRedaction {
     }
 
     private static let selectAudit = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key, true AS is_target
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, true AS is_target
         FROM entitled.audit a, entitled.deletion d
         WHERE d.id = $1 AND a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]) AND \(isMeantByAudit("$4"))
         ORDER BY a.id
         """
     private static let selectAuditNaming = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key, false AS is_target
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, false AS is_target
         FROM entitled.deletion d, entitled.audit a
         WHERE d.id = $1 AND NOT (a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]))
             AND (a.id = ANY($5::int8[]) OR a.id > $6 OR a.job = ANY($4::int8[]) OR a.job = ANY($7::int8[])) AND \(isMeantByAudit("$4"))
@@ -151,10 +153,12 @@ package enum ChangeRedaction {
     private static func columns(of found: Candidates) -> [PostgresValue] { [.int8s(found.rows), .int8(found.end)] }
 
     private static let selectJob = """
-        SELECT id, target, reason, error AS message, NULL AS key, true AS is_target FROM entitled.job WHERE id = $1
+        SELECT id, target, reason, error AS message, NULL AS key, parameters, true AS is_target FROM entitled.job
+        WHERE id = $1
         """
     private static let selectAuditOfJob = """
-        SELECT id, target, reason, message, NULL AS key, true AS is_target FROM entitled.audit WHERE job = $1 AND target = $2
+        SELECT id, target, reason, message, NULL AS key, NULL AS parameters, true AS is_target FROM entitled.audit
+        WHERE job = $1 AND target = $2
         """
 
     /// Redacts a change that was committed after the erasure of its customer came to the changes, in the transaction that ends it.
@@ -172,7 +176,9 @@ package enum ChangeRedaction {
     ) throws -> [Int64] {
         let found = try redacted(rows, names)
         guard !found.isEmpty else { return [] }
-        _ = try connection.query(updateJobs, columns(found) + [.bools(found.map(\.keepsKey))])
+        _ = try connection.query(
+            updateJobs,
+            columns(found) + [.bools(found.map(\.keepsKey)), .texts(found.map(\.parameters))])
         return found.map(\.id)
     }
 
@@ -193,6 +199,14 @@ package enum ChangeRedaction {
         let message: String?
         /// A key that says nothing of the customer goes on telling repetitions, so that nothing is done twice.
         let keepsKey: Bool
+        /// Of a change; nil: they stay.
+        let parameters: String?
+    }
+
+    /// Parameters without hashes of what the customer was. What is no JSON is refused when it is done, and may hold anything.
+    private static func withoutHashes(_ parameters: String) -> String {
+        let members = (try? JSON(parsing: Array(parameters.utf8)))?.members ?? []
+        return JSON.object(members.filter { !ChangeVersions.hashes.contains($0.name) }).text
     }
 
     private static func redacted(_ rows: [PostgresRow], _ names: Pseudonyms) throws -> [Redacted] {
@@ -206,7 +220,8 @@ package enum ChangeRedaction {
             guard isTarget || replaced != texts else { return nil }
             return Redacted(
                 id: try row.int("id"), target: isTarget ? names[target] ?? target : target, reason: replaced[0],
-                message: replaced[1], keepsKey: !isTarget && replaced[2] == texts[2])
+                message: replaced[1], keepsKey: !isTarget && replaced[2] == texts[2],
+                parameters: isTarget ? try row.optionalText("parameters").map(withoutHashes) : nil)
         }
     }
 

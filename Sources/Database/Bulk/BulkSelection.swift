@@ -48,9 +48,17 @@ package struct BulkSelection: Sendable {
         ])
     }
 
+    /// The end of the year 9999.
+    private static let latest: Int64 = 253_402_300_799_999
+
+    /// The console's role writes it, which may be taken over: instants are made such that they can be reckoned with.
+    private static func instant(_ value: JSON?) -> Int64? {
+        value?.intValue.map { min(max(0, $0), latest) }
+    }
+
     /// Nil for what is no such thing.
     package init?(json: JSON) {
-        guard let until = json["until_ms"]?.intValue else { return nil }
+        guard let until = BulkSelection.instant(json["until_ms"]) else { return nil }
         let rows: Rows
         if let filter = json["deliveries"] {
             guard let read = DeliveryQuery.Filter(json: filter) else { return nil }
@@ -69,7 +77,7 @@ package struct BulkSelection: Sendable {
         } else {
             return nil
         }
-        self.init(rows, since: json["since_ms"]?.intValue, until: until)
+        self.init(rows, since: BulkSelection.instant(json["since_ms"]), until: until)
     }
 }
 

@@ -26,8 +26,6 @@ package struct DeliveryBulk {
     package static let limitInOrder = 64
     /// Rows that one statement reads.
     private static let scanned = 4000
-    /// Events of one customer that are looked for.
-    private static let mostEvents = 100_000
 
     private let action: Action
     private let selection: BulkSelection
@@ -64,10 +62,7 @@ package struct DeliveryBulk {
                 let names = try UUIDText.bytes(event).map { try EventQuery.find($0, on: connection).map(\.name) } ?? []
                 return try page(ofEvents: names, position, limit, endpoints, on: connection)
             }
-            if let customer {
-                return try page(
-                    ofEvents: try events(of: customer, on: connection), position, limit, endpoints, on: connection)
-            }
+            if let customer { return try page(ofCustomer: customer, position, limit, endpoints, on: connection) }
             return try scan(after: position, limit, endpoints, on: connection)
         case .notifications, .notificationIDs: return BulkPage(rows: [], end: [], isLast: true, fraction: 1)
         }
@@ -106,12 +101,20 @@ package struct DeliveryBulk {
             WHERE d.notification_seq IS NULL AND e.lane = d.lane AND e.id = d.event), d.notification_seq IS NULL) AS is_gone
         """
 
-    /// What is over was so before the end of the selection: its `next_ms` is when that was.
+    /// Attempts are no longer than this, in ms.
+    private static let longestAttempt: Int64 = 600_000
+
+    /// What is over was so before the end of the selection: its `next_ms` is when that was, except of an arrival after it was
+    /// given up. What an attempt changes was so before by the log of attempts. That a delivery is held, or is not any more,
+    /// follows its endpoint, and no row says since when.
     private static let conditions = """
         ($1::text IS NULL OR d.endpoint = $1) AND ($2::int2 IS NULL OR \(DeliveryQuery.shownState) = $2)
         AND ($3::text IS NULL OR d.event_type = $3) AND ($4::int2 IS NULL OR d.last_status BETWEEN $4 AND $5)
         AND d.attempts >= $6 AND d.created_ms >= $7 AND d.created_ms < $8
         AND (d.state NOT IN (\(DeliveryCode.ended)) OR d.next_ms < $8)
+        AND ($2::int2 IS DISTINCT FROM \(DeliveryCode.delivered) AND $4::int2 IS NULL AND $6::int2 = 0 OR NOT EXISTS (
+            SELECT FROM entitled.attempt a WHERE a.lane = d.lane AND a.delivery = d.id
+                AND a.started_ms >= $8::int8 - \(longestAttempt) AND a.started_ms + a.duration_ms >= $8))
         """
 
     private var parameters: [PostgresValue] {
@@ -149,19 +152,42 @@ package struct DeliveryBulk {
             fraction: count == 0 ? 1 : Double(end) / Double(count))
     }
 
-    private func events(of customer: String, on connection: PostgresConnection) throws -> [EventTraceQuery.EventName] {
+    private func subject(_ customer: String, on connection: PostgresConnection) throws -> EventQuery.Subject {
         let ids = try CustomerTable.load([customer], on: connection)[customer]?.appUserIDs ?? [customer]
-        var events = EventQuery.Filter()
-        events.subject = try EventQuery.Subject(customer: ids, on: connection)
-        // A delivery is never older than its event.
-        let page = try EventQuery.list(
-            events, ListRange(until: selection.until, limit: DeliveryBulk.mostEvents), now: selection.until,
-            on: connection)
-        return page.rows.reversed().map(\.name)
+        return try EventQuery.Subject(customer: ids, on: connection)
     }
 
-    /// By the primary keys of deliveries, which follow from event and endpoint. Events of a customer are never taken away by
-    /// what is sent; of those that come meanwhile none is older than the selection's end.
+    /// Of the events behind a position: it holds although that event is gone, and what was read is not read again.
+    private func page(
+        ofCustomer customer: String, _ position: [String], _ limit: Int, _ endpoints: Endpoints,
+        on connection: PostgresConnection
+    ) throws -> BulkPage<Row> {
+        let start = Position(words: position)
+        let count = max(1, limit / max(1, endpoints.ids.count))
+        // A delivery is never older than its event.
+        let found = try EventQuery.oldest(
+            of: subject(customer, on: connection),
+            after: start.map { ListCursor(order: $0.time, lane: $0.lane, id: $0.id) }, before: selection.until,
+            limit: count + 1, on: connection)
+        let part = found.prefix(count)
+        guard let first = part.first, let last = part.last else {
+            return BulkPage(rows: [], end: position, isLast: true, fraction: 1)
+        }
+        let ids = part.flatMap { event in
+            UUIDText.bytes(event.id).map { id in
+                endpoints.ids.map { DeliveryID(lane: event.lane, event: id, endpoint: $0) }
+            } ?? []
+        }
+        let end = Position(
+            from: start?.from ?? first.created, time: last.created, lane: last.lane.number,
+            id: UUIDText.bytes(last.id) ?? [])
+        let isLast = found.count == part.count
+        return BulkPage(
+            rows: try rows(ids, endpoints, on: connection), end: end.words, isLast: isLast,
+            fraction: isLast ? 1 : end.fraction(until: selection.until))
+    }
+
+    /// By the primary keys of deliveries, which follow from event and endpoint.
     private func page(
         ofEvents names: [EventTraceQuery.EventName], _ position: [String], _ limit: Int, _ endpoints: Endpoints,
         on connection: PostgresConnection
@@ -188,7 +214,7 @@ package struct DeliveryBulk {
             ORDER BY created_ms, lane, id LIMIT $12
         ),
         last AS (SELECT created_ms, lane, id FROM part ORDER BY created_ms DESC, lane DESC, id DESC LIMIT 1)
-        SELECT \(columns), (\(conditions)) AS is_meant, (SELECT count(*) FROM part) AS scanned
+        SELECT \(columns), coalesce((\(conditions)), false) AS is_meant, (SELECT count(*) FROM part) AS scanned
         FROM part d
         WHERE (\(conditions)) OR (d.created_ms, d.lane, d.id) IN (SELECT created_ms, lane, id FROM last)
         ORDER BY d.created_ms, d.lane, d.id LIMIT $13
@@ -361,11 +387,16 @@ package struct DeliveryBulk {
         }
     }
 
+    /// What another transaction holds is left as it is: workers settle many rows in an order of their own.
     private static let give = """
+        WITH held AS MATERIALIZED (
+            SELECT d.lane, d.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+            JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
+            ORDER BY d.lane, d.id FOR NO KEY UPDATE OF d SKIP LOCKED
+        )
         UPDATE entitled.delivery d SET state = \(DeliveryCode.dead), reason = 'given up by an operator', next_ms = $3,
             job = $4
-        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
+        FROM held WHERE d.lane = held.lane AND d.id = held.id AND d.state IN (\(DeliveryCode.open))
         RETURNING d.lane, d.endpoint, d.ordered_by
         """
 
@@ -395,17 +426,25 @@ package struct DeliveryBulk {
     // MARK: - What became of them
 
     private static let outcome = """
-        SELECT CASE WHEN state = \(DeliveryCode.blocked) THEN \(DeliveryCode.pending)::int2 ELSE state END AS state, count(*)
-        FROM entitled.delivery WHERE job = $1 GROUP BY 1
+        SELECT s.state, few.count FROM unnest($2::int2[]) AS s(state) CROSS JOIN LATERAL (
+            SELECT count(*) FROM (
+                SELECT FROM entitled.delivery WHERE job = $1 AND state = s.state LIMIT $3
+            ) d
+        ) few WHERE few.count > 0
         """
 
     /// How the deliveries stand that a job sent again or gave up last.
+    ///
+    /// - Parameter limit: so many of each state are counted at most.
     package static func outcome(
-        ofJob job: Int64, on connection: PostgresConnection
+        ofJob job: Int64, upTo limit: Int64, on connection: PostgresConnection
     ) throws -> [DeliveryState: Int64] {
         var counts: [DeliveryState: Int64] = [:]
-        for row in try connection.query(outcome, [.int8(job)]) {
-            counts[try row.value("state")] = try row.int("count")
+        let codes = DeliveryState.allCases.map(\.rawValue) + [DeliveryCode.blocked.rawValue]
+        for row in try connection.query(outcome, [.int8(job), .int2s(codes), .int8(limit)]) {
+            let code: DeliveryCode = try row.value("state")
+            let state: DeliveryState = try code == .blocked ? .pending : row.value("state")
+            counts[state] = try min(limit, counts[state, default: 0] + row.int("count"))
         }
         return counts
     }

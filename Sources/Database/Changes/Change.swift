@@ -8,10 +8,10 @@ package struct Change: Sendable {
     package let kind: ChangeKind
     /// The id of what it is about: an app user id, an event, a delivery, a notification's UUID, an
     /// endpoint, a list, a job.
-    package let target: String
+    package private(set) var target: String
     /// JSON, as it was asked for; not parsed, because the role that writes it is not trusted.
     package let parameters: String
-    package let reason: String
+    package private(set) var reason: String
     package let user: String
     /// When it was asked for, by the database's clock, in ms since 1970.
     package let asked: Int64
@@ -19,9 +19,9 @@ package struct Change: Sendable {
     package let credential: ChangeOrigin.Credential?
     package let state: Job.State
     /// JSON of what was done; nil: nothing was, or not yet.
-    package let outcome: String?
+    package private(set) var outcome: String?
     /// Why it was refused, or failed.
-    package let error: String?
+    package private(set) var error: String?
 
     static let columns = """
         id, kind, target, parameters, reason, made_by, created_ms, credential, state, outcome, error
@@ -39,5 +39,14 @@ package struct Change: Sendable {
         state = try row.value("state")
         outcome = try row.optionalText("outcome")
         error = try row.optionalText("error")
+    }
+
+    /// The same for readers who see no customers: as in the audit it does not say which one it is about. Numbers of rows stay.
+    package func withoutCustomer() -> Change {
+        guard kind.targetClass == .customer else { return self }
+        var change = self
+        (change.target, change.reason, change.error) = ("", "", nil)
+        if !kind.isBulk { change.outcome = nil }
+        return change
     }
 }

@@ -99,6 +99,8 @@ package enum ChangeTable {
     }
 
     /// Writes a request down, once for each key until a day after its end.
+    ///
+    /// - Throws: `TooMany`.
     package static func ask(_ request: Request, on connection: PostgresConnection) throws -> Answer {
         try connection.transaction {
             let origin = request.origin
@@ -107,6 +109,7 @@ package enum ChangeTable {
                 toRepetitionBy: origin.user, under: request.idempotencyKey,
                 fingerprints: [request.fingerprint, request.formerFingerprint], on: connection)
             if let known { return known }
+            try checkRoom(for: request, on: connection)
             let row = try connection.query(
                 insert,
                 [
@@ -280,5 +283,35 @@ package enum ChangeTable {
     /// Counts a failure of a change that is held; returns how many there were.
     package static func countFailure(of change: Change, on connection: PostgresConnection) throws -> Int64 {
         try connection.query(fail, [.int8(change.id)]).one().int("attempts")
+    }
+
+    /// Failures of a job that went on are no reason to end it.
+    package static func forgetFailures(of job: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query("UPDATE entitled.job SET attempts = 0 WHERE id = $1 AND attempts <> 0", [.int8(job)])
+    }
+
+    // MARK: - How many
+
+    /// The operator has so many jobs of many rows under way that another one is not taken.
+    package struct TooMany: Error, CustomStringConvertible {
+        package let limit: Int64
+
+        package var description: String { "\(limit) jobs of this operator are under way" }
+    }
+
+    /// Jobs of many rows that an operator may have under way.
+    private static let mostBulk: Int64 = 16
+
+    private static let countBulk = """
+        SELECT count(*) FROM entitled.job WHERE made_by = $1 AND state = 'running' AND kind = ANY($2::text[])
+        """
+
+    /// In the transaction in which the operator's row is locked.
+    private static func checkRoom(for request: Request, on connection: PostgresConnection) throws {
+        guard request.kind.isBulk else { return }
+        let running = try connection.query(
+            countBulk, [.text(request.origin.user), .texts(ChangeKind.bulk.map(\.rawValue))]
+        ).one().int("count")
+        if running >= mostBulk { throw TooMany(limit: mostBulk) }
     }
 }

@@ -7,6 +7,13 @@ import Postgres
 package enum ChangeVersions {
     /// The member of a change's parameters that has the digest in hex digits.
     package static let member = "plan"
+    /// The member of a change of a customer's rows that has `holdings(of:)`.
+    package static let holdings = "holdings"
+    /// Members of parameters from which an id that they are about can be guessed.
+    package static let hashes: Set = [member, holdings]
+    /// Why such a change is refused when that is another one.
+    package static let otherHoldings =
+        "The ids or the purchases of the customer were changed since it was asked for; ask again for what is there now."
     /// Why a change is refused whose rows are others than those that were shown.
     package static let changed = "What the change is about was changed since it was previewed."
 
@@ -36,7 +43,7 @@ package enum ChangeVersions {
         case .eventResend:
             guard let id = UUIDText.bytes(target) else { return [] }
             let events = try EventQuery.find(id, on: connection)
-            let endpoints = try endpoints(on: connection)
+            let endpoints = try endpoints(on: connection, only: parameters["endpoint"]?.stringValue, withPause: false)
             let ids = events.flatMap { event in
                 endpoints.ids.map { DeliveryID(lane: event.lane, event: id, endpoint: $0) }
             }
@@ -44,13 +51,33 @@ package enum ChangeVersions {
         case .reprocess: return try notification(target, parameters, on: connection)
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try endpoints(on: connection, only: target).states
-        case .bulkResend, .bulkGiveUp, .customerResend, .customerGiveUp: return try endpoints(on: connection).states
+        case .customerResend, .customerGiveUp:
+            return try [holdings(of: target, on: connection)] + sending(parameters, on: connection).states
+        case .bulkResend, .bulkGiveUp: return try sending(parameters, on: connection).states
         case .bulkReprocess: return []
         case .jobCancel:
             return try connection.query(
                 "SELECT state FROM entitled.job WHERE id = $1", [.int8(Int64(target))]
             ).map { try $0.text("state") }
         }
+    }
+
+    /// A hash, in hex digits, of the ids and of the keys of the purchases that a customer has: what becomes theirs later is not
+    /// meant by a change that was asked for before.
+    package static func holdings(of customer: String, on connection: PostgresConnection) throws -> String {
+        let ids = try CustomerTable.load([customer], on: connection)[customer]?.appUserIDs.sorted() ?? []
+        let purchases = try connection.query(
+            """
+            SELECT lane, app, environment, original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])
+            ORDER BY 1, 2, 3, 4
+            """, [.texts(ids)]
+        ).map { row in
+            JSON.array([
+                .int(try row.int("lane")), .string(try row.text("app")), .int(try row.int("environment")),
+                .string(try row.text("original_transaction_id")),
+            ])
+        }
+        return Hex.encode(Digest.sha256(JSON.array([.strings(ids), .array(purchases)]).bytes))
     }
 
     private static func customer(_ id: String, on connection: PostgresConnection) throws -> [String] {
@@ -90,14 +117,24 @@ package enum ChangeVersions {
         } + found.dropped.map { "dropped \($0)" }
     }
 
+    /// The endpoints that a selection of deliveries may be about.
+    private static func sending(
+        _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> (ids: [String], states: [String]) {
+        try endpoints(on: connection, only: parameters["deliveries"]?["endpoint"]?.stringValue, withPause: false)
+    }
+
+    /// - Parameter withPause: workers pause an endpoint whenever its consumer asks for it, which keeps what is sent waiting, and
+    ///   changes nothing else of it.
     private static func endpoints(
-        on connection: PostgresConnection, only id: String? = nil
+        on connection: PostgresConnection, only id: String? = nil, withPause: Bool = true
     ) throws -> (ids: [String], states: [String]) {
         let rows = try connection.query(
             """
-            SELECT id, concat_ws(' ', id, coalesce(disabled_reason, '-'), paused_until_ms, removed_ms) AS version
+            SELECT id, concat_ws(' ', id, coalesce(disabled_reason, '-'), CASE WHEN $2 THEN paused_until_ms END, removed_ms)
+                AS version
             FROM entitled.endpoint WHERE $1::text IS NULL OR id = $1 ORDER BY id
-            """, [.text(id)])
+            """, [.text(id), .bool(withPause)])
         return (try rows.map { try $0.text("id") }, try rows.map { try $0.text("version") })
     }
 }

@@ -15,7 +15,7 @@ package struct Job: Sendable, RowDecodable {
     /// Which `JobRunner` does it.
     package let kind: String
     /// What was asked for, in words that are the same for the same command line.
-    package let request: String
+    package private(set) var request: String
     package let parameters: JSON
     /// Things done each second at most; nil: as fast as it goes.
     package let rate: Int?
@@ -34,6 +34,13 @@ package struct Job: Sendable, RowDecodable {
     package var error: String?
     package let updated: Int64
     package let finished: Int64?
+
+    /// The same of a change without texts that may name a customer.
+    package func withoutWords() -> Job {
+        var job = self
+        (job.request, job.error) = ("", nil)
+        return job
+    }
 
     package static let columns = """
         id, kind, request, parameters, rate, made_by, created_ms, made_xid, cursor, matched, queued, skipped, fraction,

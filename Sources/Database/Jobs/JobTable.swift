@@ -128,15 +128,19 @@ package enum JobTable {
     private static let free = """
         SELECT id, kind FROM entitled.job
         WHERE state = 'running' AND kind = ANY($1::text[])
-            AND (driver IS NULL OR driver = $2 OR lease_until < clock_timestamp())
+            AND (driver IS NULL OR driver = $2 OR lease_until < clock_timestamp()) AND id <> ALL($3::int8[])
         ORDER BY id LIMIT 64
         """
 
     /// Running jobs of these kinds that no other process drives.
+    ///
+    /// - Parameter attended: those that the driver is at; they are left out.
     package static func unattended(
-        kinds: [String], driver: [UInt8], on connection: PostgresConnection
+        kinds: [String], driver: [UInt8], besides attended: [Int64], on connection: PostgresConnection
     ) throws -> [(id: Int64, kind: String)] {
-        try connection.query(free, [.texts(kinds), .uuid(driver)]).map { (try $0.int("id"), try $0.text("kind")) }
+        try connection.query(free, [.texts(kinds), .uuid(driver), .int8s(attended)]).map {
+            (try $0.int("id"), try $0.text("kind"))
+        }
     }
 
     /// Whether a worker was seen lately: only workers send, and go on with jobs that no process drives.

@@ -82,20 +82,52 @@ package enum EventQuery {
     private static let all = "SELECT \(columns) FROM entitled.event e WHERE \(conditions) \(order)"
 
     /// By the indexes on the purchase and by the primary key; an index serves one condition, thus the union.
-    private static let ofSubject = """
-        SELECT \(columns) FROM (
-            SELECT \(columns) FROM unnest($10::text[]) AS t(otid)
+    private static func named(_ purchases: String, _ lanes: String, _ ids: String) -> String {
+        """
+        SELECT \(columns) FROM unnest(\(purchases)::text[]) AS t(otid)
             JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.otid)
                 AND e.original_transaction_id = t.otid AND e.sequence IS NOT NULL
             UNION
-            SELECT \(columns) FROM unnest($10::text[]) AS t(otid)
+            SELECT \(columns) FROM unnest(\(purchases)::text[]) AS t(otid)
             JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.otid)
                 AND e.original_transaction_id = t.otid AND e.sequence IS NULL
             UNION
-            SELECT \(columns) FROM unnest($11::int2[], $12::uuid[]) AS t(lane, id)
+            SELECT \(columns) FROM unnest(\(lanes)::int2[], \(ids)::uuid[]) AS t(lane, id)
             JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
-        ) e WHERE \(conditions) \(order)
         """
+    }
+
+    private static let ofSubject = """
+        SELECT \(columns) FROM (\(named("$10", "$11", "$12"))) e WHERE \(conditions) \(order)
+        """
+
+    private static let oldestOfSubject = """
+        SELECT \(columns) FROM (\(named("$6", "$7", "$8"))) e
+        WHERE e.created_ms < $4 AND (e.created_ms, e.lane, e.id) > ($1::int8, $2::int2, $3::uuid)
+        ORDER BY e.created_ms, e.lane, e.id LIMIT $5
+        """
+
+    /// The events of a subject, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - position: of the event that they begin behind; nil: the first.
+    ///   - end: ms since 1970, exclusive.
+    package static func oldest(
+        of subject: Subject, after position: ListCursor?, before end: Int64, limit: Int,
+        on connection: PostgresConnection
+    ) throws -> [EventSummary] {
+        let start = position ?? ListCursor(order: -1, lane: -1)
+        return try connection.query(
+            oldestOfSubject,
+            [.int8(start.order), .int2(start.lane), .uuid(start.id), .int8(end), .int8(Int64(limit))]
+                + parameters(of: subject)
+        ).map(summary)
+    }
+
+    private static func parameters(of subject: Subject) -> [PostgresValue] {
+        let names = subject.names.compactMap { name in UUIDText.bytes(name.id).map { (name.lane.number, $0) } }
+        return [.texts(Array(subject.originalTransactionIDs)), .int2s(names.map(\.0)), .uuids(names.map(\.1))]
+    }
 
     /// Lists events, the newest first.
     ///
@@ -132,16 +164,12 @@ package enum EventQuery {
         _ filter: Filter, _ range: ListRange, from start: Int64, to end: Int64, _ subject: Subject?, _ limit: Int,
         on connection: PostgresConnection
     ) throws -> [EventSummary] {
-        var parameters: [PostgresValue] = [
+        let parameters: [PostgresValue] = [
             .text(filter.type), .text(filter.app), .int2(filter.environment?.code), .int8(start), .int8(end),
             .int8(range.after?.order), .int2(range.after?.lane), .uuid(range.after?.id), .int8(Int64(limit)),
         ]
         guard let subject else { return try connection.query(all, parameters).map(summary) }
-        let names = subject.names.compactMap { name in UUIDText.bytes(name.id).map { (name.lane.number, $0) } }
-        parameters += [
-            .texts(Array(subject.originalTransactionIDs)), .int2s(names.map(\.0)), .uuids(names.map(\.1)),
-        ]
-        return try connection.query(ofSubject, parameters).map(summary)
+        return try connection.query(ofSubject, parameters + self.parameters(of: subject)).map(summary)
     }
 
     /// All events of this id, in whichever lane: 256 looks into the primary key, where one scan would read the table.

@@ -13,18 +13,72 @@ package struct BulkWork: JobRunner {
     package static let kinds = ChangeKind.bulk.map { kind in JobKind(kind.rawValue) { BulkWork() } }
 
     private static let pause = Duration.milliseconds(100)
+    /// Of a job that waited so many times one after the other: what it waits for is paused, or slow.
+    private static let longPause = Duration.seconds(1)
+    private static let shortWaits = 10
     /// Deliveries of one endpoint, or notifications, that may be due when a step begins.
     private static let mostDue = 256
+    /// Steps that may take too long, one after the other: the database may be busy.
+    private static let timeoutPatience: Int64 = 20
+
+    /// Endpoints that kept the last step waiting: they are asked for before anything is read.
+    private var busy: [String] = []
+    private var waits = 0
+    /// Whether failures may be counted in the job's row; a former driver may have counted some.
+    private var hasFailures = true
 
     package init() {}
 
-    package func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
-        let step = try lease.step(on: connection) { job, now in
-            try advance(&job, now, on: connection)
+    package mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
+        let step: (result: Advance, job: Job)
+        do {
+            step = try lease.step(on: connection) { job, now in
+                let result = try advance(&job, now, on: connection)
+                if hasFailures, result == .done { try ChangeTable.forgetFailures(of: job.id, on: connection) }
+                return result
+            }
+            if step.result == .done { hasFailures = false }
+        } catch  where BulkWork.isOfTheJob(error) && connection.isAlive {
+            return try afterFailure(error, lease, on: connection)
         }
-        let isWaiting = step.result == .waiting
-        if !isWaiting { FailPoint.bulkAfterCommit.pass() }
-        return JobStep(step.job, pause: isWaiting ? BulkWork.pause : .zero, isWaiting: isWaiting)
+        guard step.result == .waiting else {
+            (busy, waits) = ([], 0)
+            FailPoint.bulkAfterCommit.pass()
+            return JobStep(step.job)
+        }
+        waits = min(waits + 1, BulkWork.shortWaits)
+        return JobStep(
+            step.job, pause: waits < BulkWork.shortWaits ? BulkWork.pause : BulkWork.longPause, isWaiting: true)
+    }
+
+    // MARK: - Failures
+
+    /// Whether a failure may be the same at the next try. What meets another transaction passes by itself.
+    private static func isOfTheJob(_ error: any Error) -> Bool {
+        !(error is JobLease.Lost) && (!TransientError.isPassing(error) || isTimeout(error))
+    }
+
+    private static func isTimeout(_ error: any Error) -> Bool { (error as? PostgresError)?.sqlstate == "57014" }
+
+    /// Counts the failure; ends the job after some of them without a step between them.
+    private mutating func afterFailure(
+        _ error: any Error, _ lease: JobLease, on connection: PostgresConnection
+    ) throws -> JobStep {
+        hasFailures = true
+        let patience = BulkWork.isTimeout(error) ? BulkWork.timeoutPatience : ChangeWork.patience
+        let step = try lease.step(on: connection) { job, _ in
+            guard let change = try ChangeTable.take(job.id, on: connection) else { return }
+            let failures = try ChangeTable.countFailure(of: change, on: connection)
+            guard failures >= patience else { return }
+            // The error may still name a customer who was deleted meanwhile.
+            guard try !ChangeTable.isRedacted(change, on: connection) else {
+                _ = try end(change, .refused(ChangeWork.deleted), &job, on: connection)
+                return
+            }
+            let message = "The job failed \(failures) times (\(error)) and is given up"
+            _ = try end(change, .failed("\(message) after \(job.counts.matched) rows."), &job, on: connection)
+        }
+        return JobStep(step.job, pause: BulkWork.longPause, isWaiting: true)
     }
 
     private enum Advance {
@@ -33,7 +87,7 @@ package struct BulkWork: JobRunner {
         case waiting
     }
 
-    private func advance(
+    private mutating func advance(
         _ job: inout Job, _ now: Int64, on connection: PostgresConnection
     ) throws -> Advance {
         // The step's transaction holds the row.
@@ -52,6 +106,8 @@ package struct BulkWork: JobRunner {
         if let changed = try isChanged(change, job, on: connection) {
             return try end(change, .refused(changed), &job, on: connection)
         }
+        // With a cursor it was compared with what was shown.
+        if job.cursor.isEmpty { job.cursor = [BulkDone().skippedJSON.text] }
         if change.kind == .bulkReprocess { return try reprocess(change, selection, &job, on: connection) }
         return try deliver(change, selection, &job, now, on: connection)
     }
@@ -69,15 +125,21 @@ package struct BulkWork: JobRunner {
         return try ChangeWork.objection(to: change, on: connection)
     }
 
-    /// Why it is not what was shown, before its first step.
+    /// Why it is not what was shown, before its first step, or is about what a customer did not have when it was asked for.
     private func isChanged(_ change: Change, _ job: Job, on connection: PostgresConnection) throws -> String? {
+        if change.kind.targetClass == .customer {
+            let holdings = try ChangeVersions.holdings(of: change.target, on: connection)
+            guard job.parameters[ChangeVersions.holdings]?.stringValue == holdings else {
+                return ChangeVersions.otherHoldings
+            }
+        }
         guard job.cursor.isEmpty else { return nil }
         return try ChangeWork.isChanged(change, job.parameters, on: connection) ? ChangeVersions.changed : nil
     }
 
     // MARK: - Steps
 
-    private func deliver(
+    private mutating func deliver(
         _ change: Change, _ selection: BulkSelection, _ job: inout Job, _ now: Int64,
         on connection: PostgresConnection
     ) throws -> Advance {
@@ -89,15 +151,20 @@ package struct BulkWork: JobRunner {
         else {
             return try end(change, .refused("The change names no deliveries."), &job, on: connection)
         }
+        busy = try busy.filter { try isBusy($0, now, on: connection) }
+        guard busy.isEmpty else { return .waiting }
         let page = try bulk.page(after: Array(job.cursor.dropFirst()), on: connection)
         if isResend {
-            for endpoint in Set(page.rows.filter { $0.skip == nil }.map(\.endpoint)) {
-                let due = try DeliveryReplay.due(endpoint, now: now, atMost: BulkWork.mostDue, on: connection)
-                if due >= BulkWork.mostDue { return .waiting }
-            }
+            let endpoints = Set(page.rows.filter { $0.skip == nil }.map(\.endpoint)).sorted()
+            busy = try endpoints.filter { try isBusy($0, now, on: connection) }
+            guard busy.isEmpty else { return .waiting }
         }
         let done = try bulk.apply(page.rows, job: job.id, now: now, on: connection)
         return try record(done, page.rows.count, page, change, &job, on: connection)
+    }
+
+    private func isBusy(_ endpoint: String, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
+        try DeliveryReplay.due(endpoint, now: now, atMost: BulkWork.mostDue, on: connection) >= BulkWork.mostDue
     }
 
     private func reprocess(

@@ -17,6 +17,8 @@ package struct ChangeWork: Sendable {
 
     /// Failures after which a change is given up. What passes by itself is not counted.
     package static let patience: Int64 = 5
+    /// The last instant that documents can write: the end of the year 9999.
+    private static let latest: Int64 = 253_402_300_799_999
     /// After so many ms of meeting other transactions a change is given up: those of its target wait for it.
     package static let lockPatience: Int64 = 600_000
 
@@ -306,6 +308,9 @@ package struct ChangeWork: Sendable {
                 change.target, reason: EndpointDisabling.byOperator.text, on: connection)
         default:
             guard let until = parameters["until"]?.intValue else { return .refused("The pause has no end.") }
+            guard (0...ChangeWork.latest).contains(until) else {
+                return .refused("The pause ends at no time between 1970 and the year 9999.")
+            }
             isThere = try EndpointTable.pause(change.target, until: until, on: connection)
         }
         guard isThere else { return .refused("There is no endpoint \(change.target).") }

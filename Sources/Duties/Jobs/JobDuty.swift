@@ -64,8 +64,9 @@ package struct JobDuty: Duty {
             attended = [:]
             return
         }
-        for (id, name) in try JobTable.unattended(kinds: kinds.map(\.name), driver: worker, on: connection)
-        where attended[id] == nil {
+        let free = try JobTable.unattended(
+            kinds: kinds.map(\.name), driver: worker, besides: Array(attended.keys), on: connection)
+        for (id, name) in free {
             guard let kind = kinds.first(where: { $0.name == name }),
                 let lease = try JobLease.take(id, driver: worker, on: connection)
             else { continue }

@@ -91,6 +91,12 @@ enum BulkRequest: String, CaseIterable {
         let found = try desk.resolve(customer, field: "customer").appUserID ?? customer
         // The customer is the target, as that of other changes, so that a deletion reaches it; it stands nowhere else.
         var subject = subject(rows, range.since, range.until, of: found, desk)
+        subject.parameters = .object(
+            (subject.parameters.members ?? []) + [
+                JSON.Member(
+                    name: ChangeVersions.holdings,
+                    value: .string(try ChangeVersions.holdings(of: found, on: desk.connection)))
+            ])
         subject.kind = self == .giveUp ? .customerGiveUp : .customerResend
         return subject
     }

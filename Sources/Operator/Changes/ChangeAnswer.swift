@@ -9,6 +9,11 @@ package struct ChangeAnswer: DeskAnswer {
         self.change = change
     }
 
+    /// As a viewer may see it.
+    init(_ change: Change, for viewer: Viewer) {
+        self.init(viewer.may(.customers) ? change : change.withoutCustomer())
+    }
+
     /// What was done; nil: nothing, or not yet.
     package var outcome: JSON? { change.outcome.flatMap { try? JSON(parsing: Array($0.utf8)) } }
 
@@ -31,6 +36,11 @@ package struct JobAnswer: DeskAnswer {
     package let change: ChangeAnswer?
     /// Of a change of many rows: how the deliveries stand that it sent again, or gave up.
     package let deliveries: [DeliveryState: Int64]?
+
+    /// The states of which there may be more deliveries than were counted.
+    package var cappedDeliveries: [DeliveryState] {
+        DeliveryState.allCases.filter { CappedCount(deliveries?[$0] ?? 0).isCapped }
+    }
 
     package init(job: Job, change: ChangeAnswer?, deliveries: [DeliveryState: Int64]? = nil) {
         self.job = job
@@ -60,6 +70,7 @@ extension JobAnswer {
         skipped.skipped = BulkDone.skipped(job.cursor.first ?? "")
         return [
             JSON.Member(name: "deliveries", value: .object(states)),
+            JSON.Member(name: "capped_deliveries", value: .strings(cappedDeliveries.map(\.name))),
             JSON.Member(name: "skipped_by_reason", value: skipped.skippedJSON),
         ]
     }

@@ -83,10 +83,13 @@ package struct ChangeDesk: Sendable {
         }
     }
 
+    /// ms by which the clock of the console that made a plan may be ahead of this one's.
+    private static let clockDifference: Int64 = 30_000
+
     /// The plan that a change insists on.
     private static func plan(_ text: String?, now: Int64) throws(DeskError) -> ChangePlan? {
         guard let text else { return nil }
-        guard let plan = ChangePlan(text: text), plan.made <= now else {
+        guard let plan = ChangePlan(text: text), plan.made <= now + clockDifference else {
             throw .badRequest("If-Plan is no plan of a preview.", field: "If-Plan")
         }
         guard now < plan.ends else {
@@ -153,6 +156,10 @@ package struct ChangeDesk: Sendable {
             idempotencyKey: idempotencyKey, fingerprint: fingerprint)
         do {
             return try asked(try ChangeTable.ask(request, on: connection), kind)
+        } catch let error as ChangeTable.TooMany {
+            throw DeskError(
+                429, "too_many_jobs",
+                "\(error.limit) jobs of yours are under way; wait for one of them, or cancel it.", retryAfter: 10)
         } catch let error as PostgresError where error.sqlstate == "42501" {
             // A kind that is younger than the schema.
             throw DeskError.unavailable("The database has an older schema: run `entitled migrate`.")
@@ -181,7 +188,7 @@ package struct ChangeDesk: Sendable {
         guard let change = try ChangeTable.find(job, on: connection),
             try viewer.role == .operator || viewer.hasAsked(for: change, on: connection)
         else { throw DeskError.noOwnChange(job) }
-        return ChangeAnswer(change)
+        return ChangeAnswer(change, for: viewer)
     }
 }
 

@@ -88,7 +88,7 @@ package struct ChangeRoute: Sendable {
                 throw DeskError.notFound("\(values["id"]) is no job's number.")
             }
             // Another operator's is not told from one that is not there.
-            _ = try desk.job(number)
+            _ = try desk.knownJob(number)
             return Subject(target: String(number), parameters: .object([JSON.Member]()))
         },
     ]

@@ -221,11 +221,28 @@ extension DatabaseDesk {
         }
         var effect = ChangeEffect()
         (effect.before, effect.after) = (state(job.state), state(.cancelled))
-        if job.state != .running {
+        if let objection = try objection(toCancelling: job) {
             effect.after = effect.before
-            effect.refusal = "The job has ended already: \(job.state.rawValue)."
+            effect.refusal = objection
         }
         return effect
+    }
+
+    /// As the worker decides (`ChangeWork`).
+    private func objection(toCancelling job: Job) throws -> String? {
+        let over = "The job has ended already: \(job.state.rawValue)."
+        guard let kind = ChangeKind(rawValue: job.kind) else {
+            guard viewer.role == .operator else { return "Only the role operator cancels this job." }
+            // What failed would go on when it is asked for again.
+            return job.state == .running || job.state == .failed ? nil : over
+        }
+        guard kind.isBulk else { return "A change of one step ends by itself." }
+        guard
+            try viewer.role == .operator
+                || (job.madeBy == viewer.user
+                    && ConsoleUserTable.isSame(viewer.user, as: job.created, on: connection))
+        else { return "The job is another operator's." }
+        return job.state == .running ? nil : over
     }
 
     // MARK: - Many rows

@@ -198,9 +198,22 @@ extension DatabaseDesk {
         return DeskList(found.items, next: found.next)
     }
 
+    /// Reads on where the bound of bytes was met, so that none is left out but those with more facts than are folded for an
+    /// answer.
     private func find(_ keys: [PurchaseKey]) throws -> [PurchaseQuery.Found] {
-        try PurchaseQuery.find(
-            keys, foldSettings: settings.foldSettings, within: DatabaseDesk.bounds, on: connection)
+        var found: [PurchaseKey: PurchaseQuery.Found] = [:]
+        var (left, size) = (keys, keys.count)
+        while !left.isEmpty {
+            let part = Array(left.prefix(size))
+            let more = try PurchaseQuery.find(
+                part, foldSettings: settings.foldSettings, within: DatabaseDesk.bounds, on: connection)
+            for one in more { found[one.purchase.key] = one }
+            left.removeAll { found[$0] != nil }
+            guard more.isEmpty else { continue }
+            // One that cannot be read hides no other one: they are read one by one.
+            if part.count == 1 { left.removeFirst() } else { size = 1 }
+        }
+        return keys.compactMap { found[$0] }
     }
 
     private func rows(_ found: [PurchaseQuery.Found]) -> [PurchaseRow] {

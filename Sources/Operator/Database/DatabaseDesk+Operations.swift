@@ -95,16 +95,28 @@ extension DatabaseDesk {
 
     /// A job; for a role that does not see jobs, a change that the operator asked for.
     package func job(_ number: Int64) throws -> JobAnswer {
+        let (job, change) = try knownJob(number)
+        let isBulk = change?.kind.isBulk == true
+        let hidesCustomer = change?.kind.targetClass == .customer && !viewer.may(.customers)
+        return JobAnswer(
+            job: hidesCustomer ? job.withoutWords() : job, change: change.map { ChangeAnswer($0, for: viewer) },
+            deliveries: isBulk
+                ? try DeliveryBulk.outcome(ofJob: number, upTo: CappedCount.cap, on: connection) : nil)
+    }
+
+    /// The same without what became of its deliveries, which takes time to count.
+    ///
+    /// - Returns: as change nil where it is none.
+    func knownJob(_ number: Int64) throws -> (job: Job, change: Change?) {
         guard let job = try JobTable.find(number, on: connection) else {
             throw viewer.may(.jobs) ? DeskError.notFound("There is no job \(number).") : .noOwnChange(number)
         }
         // An older schema has no change.
         let isChange = ChangeKind(rawValue: job.kind) != nil
-        let change = isChange ? try ChangeTable.find(number, on: connection).map(ChangeAnswer.init) : nil
-        guard try viewer.may(.jobs) || change.map({ try viewer.hasAsked(for: $0.change, on: connection) }) ?? false
+        let change = isChange ? try ChangeTable.find(number, on: connection) : nil
+        guard try viewer.may(.jobs) || change.map({ try viewer.hasAsked(for: $0, on: connection) }) ?? false
         else { throw DeskError.noOwnChange(number) }
-        let outcome = try change?.change.kind.isBulk == true ? DeliveryBulk.outcome(ofJob: number, on: connection) : nil
-        return JobAnswer(job: job, change: change, deliveries: outcome)
+        return (job, change)
     }
 
     package func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow> {

@@ -18,6 +18,8 @@ package struct DeskSettings: Sendable {
     package var healthPolicy: HealthPolicy
     package var retrySchedule: RetrySchedule
     package var charts = ChartSettings()
+    /// One for all questions.
+    let tables = TableGate()
     package var catalogueCheck: CatalogueCheck
     package var memory = DeskMemory()
     /// What is in force, for operators to read.

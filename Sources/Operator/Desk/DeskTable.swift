@@ -1,6 +1,7 @@
 import Base
 import Customers
 import Database
+import Synchronization
 
 /// An answer for spreadsheets (RFC 4180).
 protocol DeskCSV: DeskAnswer {
@@ -45,7 +46,7 @@ struct ChartRows: DeskCSV {
 
 /// Reads lists beyond one page: to count them, and for spreadsheets.
 enum DeskListing {
-    private static let page = 1000
+    static let page = 1000
     /// How long rows are counted, and collected.
     private static let patience = (count: Duration.seconds(1), table: Duration.seconds(8))
 
@@ -69,7 +70,7 @@ enum DeskListing {
         var (cursor, count) = (start, 0)
         repeat {
             var part = question
-            part.part = question.part.part(after: cursor, limit: min(page, limit - count))
+            part.part = question.part.part(after: cursor, limit: min(Question.mostInPage, limit - count))
             let list = try ask(desk, part)
             found(list.items)
             count += list.items.count
@@ -91,10 +92,33 @@ enum DeskListing {
     private static func table<Question: DeskListQuestion, Item>(
         _ question: Question, _ desk: DatabaseDesk, _ ask: (DatabaseDesk, Question) throws -> DeskList<Item>
     ) throws -> DeskTable {
-        var rows: [JSON] = []
-        let rest = try read(
-            question, desk, from: question.part.cursor, limit: question.part.range.limit, within: patience.table, ask
-        ) { rows += $0.map(\.json) }
-        return DeskTable(rows: rows, next: rest)
+        try desk.settings.tables.run {
+            var rows: [JSON] = []
+            let rest = try read(
+                question, desk, from: question.part.cursor, limit: question.part.range.limit, within: patience.table,
+                ask
+            ) { rows += $0.map(\.json) }
+            return DeskTable(rows: rows, next: rest)
+        }
+    }
+}
+
+/// Lets few tables be made at a time: each takes a thread for seconds, and all other questions need one.
+package final class TableGate: Sendable {
+    private static let most = 2
+    private let running = Mutex(0)
+
+    /// - Throws: `DeskError`, 503, where too many are being made.
+    func run<Result>(_ body: () throws -> Result) throws -> Result {
+        let isOpen = running.withLock { count in
+            guard count < TableGate.most else { return false }
+            count += 1
+            return true
+        }
+        guard isOpen else {
+            throw DeskError.unavailable("\(TableGate.most) tables are being made already; ask again in some seconds.")
+        }
+        defer { running.withLock { $0 -= 1 } }
+        return try body()
     }
 }

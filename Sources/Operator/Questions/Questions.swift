@@ -10,7 +10,14 @@ package protocol DeskQuestion: Sendable {
 
 /// A question about a list that is read in parts.
 package protocol DeskListQuestion: DeskQuestion {
+    /// Rows that are read at once where there are many.
+    static var mostInPage: Int { get }
+
     var part: DeskPart { get set }
+}
+
+extension DeskListQuestion {
+    package static var mostInPage: Int { DeskListing.page }
 }
 
 package struct SearchQuestion: DeskQuestion {
@@ -59,6 +66,9 @@ package struct TimelineQuestion: DeskListQuestion {
 
 /// By one of their ids, of a customer, or all that fit, which are looked through.
 package struct PurchasesQuestion: DeskListQuestion {
+    /// Each is folded.
+    package static let mostInPage = Int(DeskParameters.mostRows)
+
     /// A transaction id, original transaction id or order line item id.
     package let id: String?
     /// Any id of the customer who owns them.

@@ -22,9 +22,43 @@ import Testing
     private func ask() throws -> Int64 {
         let selection = BulkSelection(
             .deliveries(DeliveryQuery.Filter(), event: nil), until: SystemClock().now())
+        let holdings = JSON.Member(
+            name: ChangeVersions.holdings, value: .string(try ChangeVersions.holdings(of: "anna", on: worker)))
         return try bench.ask(
             ChangeFixture.request(
-                .customerResend, "anna", selection.json, reason: "anna asked", key: "anna-1"))
+                .customerResend, "anna", .object((selection.json.members ?? []) + [holdings]), reason: "anna asked",
+                key: "anna-1"))
+    }
+
+    /// What is kept to tell whether it is still about the same is a hash of ids that can be guessed.
+    @Test(arguments: [ChangeKind.customerResend, .revoke], [true, false])
+    func `nothing is left from which the customer could be guessed`(kind: ChangeKind, isSweptFirst: Bool) throws {
+        var parameters: [JSON.Member]
+        switch kind {
+        case .revoke: parameters = [JSON.Member(name: "entitlement", value: .string("pro"))]
+        default:
+            parameters =
+                BulkSelection(.deliveries(DeliveryQuery.Filter(), event: nil), until: SystemClock().now()).json.members
+                ?? []
+            parameters.append(
+                JSON.Member(
+                    name: ChangeVersions.holdings,
+                    value: .string(try ChangeVersions.holdings(of: "anna", on: worker))))
+        }
+        let digest = try ChangeVersions.digest(kind, "anna", .object(parameters), on: worker)
+        parameters.append(JSON.Member(name: ChangeVersions.member, value: .string(Hex.encode(digest))))
+        let id = try bench.ask(ChangeFixture.request(kind, "anna", .object(parameters)))
+        let deletion = try actions.delete("anna", on: worker)
+        let end = {
+            if kind == .revoke { _ = try bench.work.next(on: worker) } else { _ = try run(id) }
+        }
+        if !isSweptFirst { try end() }
+        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
+        while try erasure.step(deletion.id, on: worker) == .more {}
+        if isSweptFirst { try end() }
+        let left = try bench.database.texts("SELECT parameters FROM entitled.job")
+        #expect(left.count == 1 && !left[0].contains("plan") && !left[0].contains(ChangeVersions.holdings), "\(left)")
+        #expect(left[0].contains(kind == .revoke ? "entitlement" : "until_ms"))
     }
 
     private func run(_ id: Int64) throws -> Job {

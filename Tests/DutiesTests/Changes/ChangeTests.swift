@@ -375,4 +375,12 @@ import Testing
         #expect(try bench.grants() == 1)
         #expect(try bench.database.count("SELECT attempts::int8 FROM entitled.job") == 0)
     }
+
+    @Test(arguments: [Int64.min, -1, 253_402_300_800_000, .max])
+    func `a pause that no document can write is refused`(until: Int64) throws {
+        let ending = try bench.ending(
+            of: ChangeFixture.request(.endpointPause, "ep_1", .object(["until": .int(until)])))
+        #expect(ending?.outcome == .refused, "\(String(describing: ending))")
+        #expect(try bench.database.count("SELECT paused_until_ms FROM entitled.endpoint WHERE id = 'ep_1'") == 0)
+    }
 }

@@ -131,4 +131,37 @@ import Testing
         }
         #expect(try bench.count(endpoint, .pending) == 30)
     }
+
+    /// Waits for ever, or is done at once.
+    private struct Runner: JobRunner {
+        let waits: Bool
+
+        mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
+            let step = try lease.step(on: connection) { job, _ in if !waits { job.state = .done } }
+            return JobStep(step.job, pause: .seconds(1), isWaiting: waits)
+        }
+    }
+
+    @Test func `jobs that wait keep no other one from being done, however many they are`() throws {
+        let bench = try ReplayFixture()
+        func make(_ kind: String, _ words: String) throws -> Int64 {
+            let job = try JobTable.make(
+                JobTable.Request(kind: kind, words: words, parameters: .object([:]), rate: nil, madeBy: "tester"),
+                on: bench.connection)
+            return try #require(job).id
+        }
+        for number in 0..<70 { _ = try make("waits", "w \(number)") }
+        let last = try make("ends", "last")
+        try bench.database.execute(
+            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            [.uuid(driver)])
+        let kinds = [JobKind("waits") { Runner(waits: true) }, JobKind("ends") { Runner(waits: false) }]
+        let service = DutyService(
+            JobDuty(worker: driver, kinds: kinds, logger: .silent),
+            session: PostgresSession(bench.database.target(role: "entitled_worker")),
+            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent)
+        service.start()
+        defer { service.drain(until: .now + .seconds(5)) }
+        try eventually("the last is done") { try JobTable.find(last, on: bench.connection)?.state == .done }
+    }
 }

@@ -82,6 +82,72 @@ struct BackupTests {
         #expect(try again.wait() == 0)
     }
 
+    private static let installed =
+        ((try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []).compactMap { Int($0) }
+        .sorted()
+
+    private func identifier(_ state: String) throws -> String {
+        let url = try #require(PrivateCluster.runningURL(stateDirectory: state))
+        return try PostgresConnection(PostgresTarget(url: url)).query(
+            "SELECT system_identifier::text FROM pg_control_system()"
+        ).one().text(0)
+    }
+
+    @Test(.enabled(if: installed.count > 1, "skipped: only one major version of Postgres is installed"))
+    func `after an upgrade of Postgres the installation goes on in a cluster of another identifier`() throws {
+        let site = try Site(nil)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let state = "\(site.folder)/state"
+        defer { end(state) }
+        let data = "\(state)/postgres/data"
+        _ = try PrivateCluster(stateDirectory: state)
+        let initdb = "/usr/lib/postgresql/\(try #require(Self.installed.first))/bin/initdb"
+        try TestCommand.run(
+            TestCommand.unprivileged([
+                initdb, "-D", data, "-U", PrivateCluster.owner, "-E", "UTF8", "--no-locale", "--auth-local=trust",
+                "--no-sync",
+            ]))
+        try "include_if_exists = 'entitled.conf'\n".write(
+            toFile: "\(data)/postgresql.conf", atomically: false, encoding: .utf8)
+        let run = try site.startWithItsOwnDatabase()
+        let address = try run.address("ingest")
+        let secret = try site.addEndpoint(consumer).secret
+        var life = SubscriberLife(app: Site.app, seed: 8)
+        #expect(try site.post(life.start(at: Site.start), to: address) == 200)
+        _ = try consumer.wait(1)
+        let before = try identifier(state)
+        run.kill(SIGTERM)
+        #expect(try run.wait() == 0)
+        end(state)
+        try eventually("the server has ended") { PrivateCluster.runningURL(stateDirectory: state) == nil }
+
+        try site.run("upgrade-postgres")
+        let again = try site.startWithItsOwnDatabase()
+        #expect(try site.post(life.renew(at: Site.start + 60_000), to: again.address("ingest")) == 200)
+        let request = try #require(try consumer.wait(2).last)
+        #expect(request.type == "RENEWAL")
+        let fault = try #require(WebhookSignatureCheck(secrets: [secret])).fault(
+            id: request.id, time: request.headers["webhook-timestamp"],
+            standard: request.headers["webhook-signature"],
+            revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,
+            now: SystemClock().now())
+        #expect(fault == nil)
+        #expect(try identifier(state) != before)
+        // The number counts, not the cluster: the leader raises it twice, and nothing is refused or scanned for.
+        let url = try #require(PrivateCluster.runningURL(stateDirectory: state))
+        let database = TestDatabase(url: url, name: "postgres")
+        let number = try database.count("SELECT number FROM entitled.database_position")
+        try eventually(timeout: .seconds(30), "the position is raised") {
+            try database.count("SELECT number FROM entitled.database_position") >= number + 2
+        }
+        #expect(!again.log.contains("database returned") && !again.log.contains("refused"))
+        let rebuilt = try site.run("rebuild", "--dry-run", "--json").document
+        #expect(rebuilt?["differences"] == .int(0) && consumer.requests.count == 2)
+        again.kill(SIGTERM)
+        #expect(try again.wait() == 0)
+    }
+
     /// Runs `restore` of a copy of the backup that was changed; what it complains about.
     private func complaint(
         _ site: Site, _ backup: String, _ change: (_ folder: String) throws -> Void

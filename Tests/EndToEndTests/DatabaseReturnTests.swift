@@ -32,6 +32,12 @@ struct DatabaseReturnTests {
         #expect(data["scanning_history_of"]?.arrayValue?.count == 1)
         #expect(scene.notices.count == 1)
         #expect(scene.log.contains(#""message":"database returned to an earlier state""#), "after \(time)")
+        let status = try scene.site.run("status", "--json").document
+        let finding = status?["overview"]?["findings"]?.arrayValue?
+            .first { $0["name"]?.stringValue == "work.return" }
+        #expect(
+            finding?["text"]?.stringValue?.contains("The database went back to an earlier state; noticed at ") == true
+                && finding?["text"]?.stringValue?.contains("(demo Production: ") == true, "\(finding?.text ?? "none")")
         let doctor = try scene.site.run(["doctor", "--offline"], status: 1).text
         #expect(doctor.contains("the database went back to an earlier state"))
         // What the consumer got before comes under the same id, if it comes again.

@@ -9,14 +9,16 @@ import TestSupport
 /// A site at work, whose Apple has a history, on a cluster of its own that goes back.
 final class ReturnFixture {
     let cluster: TestCluster
-    let database: TestDatabase
+    private(set) var database: TestDatabase
     let site: Site
     let apple: StoreService
     let consumer: Consumer
     let operators: Consumer
     private(set) var ingest: Program
     private(set) var worker: Program
-    private let databaseURL: String
+    private var databaseURL: String
+    /// That of the consumer.
+    private(set) var secret = ""
     /// Stored before the state to which the database goes back, and after it.
     let before: [StoreNotification]
     let after: [StoreNotification]
@@ -46,7 +48,7 @@ final class ReturnFixture {
         ingest = try Program(running: ["/bin/true"], folder: site.folder)
         worker = ingest
         try site.configure(sections(state: "\(site.folder)/state"))
-        _ = try site.addEndpoint(consumer)
+        secret = try site.addEndpoint(consumer).secret
         ingest = try site.start("ingest")
         worker = try site.start("worker")
         try untilStored(before)
@@ -76,6 +78,15 @@ final class ReturnFixture {
                 ])
             ]),
         ]
+    }
+
+    /// Its processes and commands use this database from now on.
+    ///
+    /// - Parameter state: their `state_dir`.
+    func move(to database: TestDatabase, state: String) throws {
+        self.database = database
+        databaseURL = database.url
+        try site.configure(sections(state: state))
     }
 
     deinit {

@@ -156,6 +156,28 @@ struct UpgradeUnderLoadTests {
     /// A program of an earlier release, which a person built; `deploy/upgrade` does.
     private static let released = ProcessInfo.processInfo.environment["ENTITLED_RELEASED"]
 
+    /// The apis of both programs, side by side, say the same of customers.
+    private func expectSameAnswers(_ scene: FaultFixture, _ released: String, by key: String) throws {
+        let ids = try scene.database.texts(
+            "SELECT original_app_user_id FROM entitled.customer ORDER BY first_seen_ms LIMIT 20")
+        #expect(ids.count == 20)
+        var answers: [[JSON?]] = []
+        for program in [released, Program.path] {
+            scene.site.install(program)
+            let api = try scene.site.start("api")
+            let port = try #require(try api.address("api").split(separator: ":").last.flatMap { UInt16($0) })
+            answers.append(
+                ids.map { id in
+                    HTTPCall.send(
+                        "GET", "/v1/subscribers/\(id)", headers: ["Authorization": "Bearer \(key)"], to: port
+                    ).json["subscriber"]
+                })
+            api.kill(SIGTERM)
+            #expect(try api.wait() == 0)
+        }
+        #expect(answers[0].allSatisfy { $0 != nil } && answers[0] == answers[1])
+    }
+
     @Test(.enabled(if: released != nil, "skipped: ENTITLED_RELEASED names no program of an earlier release"))
     func `an installation of an earlier release is upgraded under load in the documented order`() throws {
         let released = try #require(Self.released)
@@ -163,6 +185,8 @@ struct UpgradeUnderLoadTests {
         let former = try Site(database, program: released)
         try former.run("migrate")
         let began = try version(database)
+        let key = try #require(
+            try former.run("keys", "create", "--kind", "secret", "--json").document?["key"]?.stringValue)
         let scene = try FaultFixture(database, program: released)
         scene.beginLoad()
         try scene.more(200)
@@ -182,6 +206,22 @@ struct UpgradeUnderLoadTests {
         for place in 0..<2 { try scene.replaceWorker(place) }
         try scene.replaceIngest()
         try scene.more(100)
+        try expectSameAnswers(scene, released, by: key)
+        // Back again, one process after the other: each mixture works.
+        scene.site.install(released)
+        try scene.replaceWorker(0)
+        try scene.more(50)
+        try scene.replaceIngest()
+        try scene.more(50)
+        try scene.replaceWorker(1)
+        try scene.more(50)
+        try expectSameAnswers(scene, released, by: key)
+        scene.site.install(Program.path)
+        try scene.replaceWorker(1)
+        try scene.more(50)
+        try scene.replaceWorker(0)
+        try scene.replaceIngest()
+        try scene.more(50)
         try scene.endLoad()
         print("refused: \(refused) until migrated, \(later - refused) before, \(scene.refused - later) after replacing")
         #expect(try scene.faults() == [])

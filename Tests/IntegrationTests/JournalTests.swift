@@ -78,6 +78,79 @@ import Testing
         #expect(try scene.backup.count(version) > before)
     }
 
+    // MARK: - Operators and keys
+
+    /// Of operators and keys, without what a journal does not have.
+    private func operators(_ database: TestDatabase) throws -> [String] {
+        try database.texts(
+            """
+            SELECT (to_jsonb(u) - 'password' - 'zone')::text FROM entitled.console_user u
+            UNION ALL SELECT (to_jsonb(k) - 'last_used_ms')::text FROM entitled.operator_key k ORDER BY 1
+            """)
+    }
+
+    private func key(of user: String, on connection: PostgresConnection) throws -> (id: String, key: Redacted<String>) {
+        try #require(try OperatorKeyTable.create(for: user, .read, until: nil, now: 5, on: connection))
+    }
+
+    @Test func `operators and keys that were removed stay so in a backup, and new ones are there`() throws {
+        let scene = try JournalFixture()
+        var (keys, new): ([String: (id: String, key: Redacted<String>)], String) = ([:], "")
+        try scene.act { _, connection in
+            for name in ["anna", "ben", "dan"] {
+                _ = try ConsoleUserTable.add(name, .operator, now: 1, on: connection)
+                keys[name] = try key(of: name, on: connection)
+            }
+            try scene.database.execute("UPDATE entitled.console_user SET password = 'secret words'")
+        }
+        try scene.takeBackup()
+        // Each state is in the file: what is there first, and how it ends.
+        try scene.export()
+        try scene.act { _, connection in
+            _ = try ConsoleUserTable.add("carol", .operator, now: 10, on: connection)
+            keys["carol"] = try key(of: "carol", on: connection)
+            new = try APIKeyTable.create(.secret, app: nil, scope: "read", name: "n", now: 10, on: connection).id
+        }
+        try scene.export()
+        try scene.act { _, connection in
+            _ = try ConsoleUserTable.remove("anna", now: 20, on: connection)
+            _ = try OperatorKeyTable.revoke(try #require(keys["ben"]).id, now: 20, on: connection)
+            // Another operator of the same name.
+            _ = try ConsoleUserTable.remove("dan", now: 20, on: connection)
+            _ = try ConsoleUserTable.add("dan", .read, now: 30, on: connection)
+            _ = try APIKeyTable.revoke(new, now: 20, on: connection)
+        }
+        try scene.export()
+        #expect(try !scene.text().contains("secret words"))
+        let connection = try scene.backup.connect(role: "entitled_worker")
+        func caller(_ name: String) throws -> String? {
+            let key = try #require(keys[name]).key
+            return try OperatorKeyTable.caller(withKey: key.exposed, now: 100, on: connection)?.user
+        }
+        #expect(try ["anna", "ben", "carol", "dan"].map(caller) == ["anna", "ben", nil, "dan"])
+        #expect(try scene.apply(isDry: true) == scene.apply())
+        #expect(try operators(scene.backup) == operators(scene.database))
+        #expect(try ["anna", "ben", "carol", "dan"].map(caller) == [nil, nil, "carol", nil])
+        #expect(try APIKeyTable.list(on: connection).first { $0.id == new }?.revoked == 20)
+        // Passwords are of the operators who had them.
+        #expect(
+            try scene.backup.texts("SELECT name FROM entitled.console_user WHERE password IS NOT NULL") == ["ben"])
+        #expect(try scene.apply().applied == 0)
+    }
+
+    @Test func `an operator who was added anew since the restore stays`() throws {
+        let scene = try JournalFixture()
+        try scene.act { _, connection in _ = try ConsoleUserTable.add("anna", .read, now: 1, on: connection) }
+        try scene.takeBackup()
+        try scene.act { _, connection in _ = try ConsoleUserTable.remove("anna", now: 20, on: connection) }
+        try scene.export()
+        let connection = try scene.backup.connect(role: "entitled_worker")
+        _ = try ConsoleUserTable.remove("anna", now: 30, on: connection)
+        _ = try ConsoleUserTable.add("anna", .operator, now: 40, on: connection)
+        _ = try scene.apply()
+        #expect(try ConsoleUserTable.find("anna", on: connection)?.role == .operator)
+    }
+
     // MARK: - Deletions
 
     @Test func `a deletion takes earlier lines out of the file, and older copies bring nobody back`() throws {

@@ -261,6 +261,35 @@ struct OperatorScaleTests {
         #expect(second["items"]?.arrayValue?.first != page["items"]?.arrayValue?.last)
     }
 
+    @Test func `a database that went back is among the findings, with how far Apple's history is scanned`() throws {
+        let fixture = try OperatorFixture()
+        func findings() -> [String] {
+            let items = fixture.get("/doctor", as: .operator).json["items"]?.arrayValue ?? []
+            return items.filter { $0["name"]?.stringValue == "work.return" }.compactMap { $0["text"]?.stringValue }
+        }
+        #expect(findings() == [])
+        try fixture.database.execute("DELETE FROM entitled.history_look")
+        try fixture.database.execute(
+            "UPDATE entitled.database_position SET returned_ms = 1793491200000, reason = 'number', lost = 3")
+        let start =
+            "The database went back to an earlier state; noticed at 2026-11-01T00:00:00Z, and Apple's history is "
+        #expect(findings() == [start + "being scanned."])
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.history_look (app, environment, whole_ms, error, cursor, found, missed) VALUES
+                ('a', 0, 1793491200000, NULL, '{}', 0, 0), ('b', 0, 1793491199999, NULL, '{returned,everything,0}', 7, 2),
+                ('c', 0, NULL, 'Apple did not answer', '{}', 0, 0), ('d', 0, NULL, NULL, '{}', 0, 0)
+            """)
+        #expect(
+            findings() == [
+                start
+                    + "being scanned (a Production: done; b Production: 7 notifications read, 2 of them missing here; "
+                    + "c Production: failed, and is tried again: Apple did not answer; d Production: waits)."
+            ])
+        let overview = fixture.get("/overview", as: .operator).json["findings"]?.arrayValue ?? []
+        #expect(overview.contains { $0["name"]?.stringValue == "work.return" })
+    }
+
     @Test func `hosts whose configurations differ are shown with the workers, and among the findings`() throws {
         let fixture = try OperatorFixture()
         func differing() -> [Bool?] {

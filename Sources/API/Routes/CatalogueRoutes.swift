@@ -7,6 +7,7 @@ import Subscriptions
 package struct CatalogueRoutes: Sendable {
     private let offerings: OfferingCatalogue
     private let offered: OfferingAnswers
+    private let customerCenter: OfferingAnswers.Answer
     private let entitlements: EntitlementCatalogue
     private let answers: SubscriberResponses
     private let clock: any WallClock
@@ -17,6 +18,7 @@ package struct CatalogueRoutes: Sendable {
     ) {
         self.offerings = offerings
         offered = OfferingAnswers(offerings)
+        customerCenter = OfferingAnswers.Answer(CustomerCenter.document(offerings.customerCenter))
         self.entitlements = entitlements
         self.answers = answers
         self.clock = clock
@@ -45,6 +47,10 @@ package struct CatalogueRoutes: Sendable {
             },
             APIRoute("GET", "/v1/product_entitlement_mapping", .anyKey) { call in
                 tagged(call, OfferingAnswers.Answer(.object(["product_entitlement_mapping": mapping])))
+            },
+            APIRoute("GET", "/v1/customercenter/{app_user_id}", .anyKey) { call in
+                _ = try call.appUserID()
+                return tagged(call, customerCenter)
             },
         ]
     }

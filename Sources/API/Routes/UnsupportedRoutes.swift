@@ -33,7 +33,6 @@ package struct UnsupportedRoutes: Sendable {
         ("GET", "/v1/subscribers/{app_user_id}/health_report"),
         ("GET", "/v1/subscribers/{app_user_id}/ads/reward_verifications/{transaction}"),
         ("POST", "/v1/subscribers/redeem_purchase"),
-        ("GET", "/v1/customercenter/{app_user_id}"),
         ("POST", "/v1/customercenter/support/create-ticket"),
         ("POST", "/v1/config/{domain}"),
         ("POST", "/v1/auth/login"), ("POST", "/v1/auth/token"), ("POST", "/v1/auth/revoke"),

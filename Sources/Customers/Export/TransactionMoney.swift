@@ -10,15 +10,16 @@ struct TransactionMoney {
     /// Apple's share of the price, and that of taxes.
     let commission: Share
     let tax: Share
-    private let currency: String?
+    /// ISO 4217; nil where Apple signed none.
+    let currency: String?
     private let rates: DollarRates
 
     init(_ period: Period, in app: String, rates: DollarRates, seller: SellerTerms) {
-        currency = period.transaction.currency
+        currency = period.transaction.isPriceSigned ? period.transaction.currency : nil
         self.rates = rates
-        if let charge = period.charge {
+        if let charge = period.signedCharge {
             gross = charge.currency == nil ? nil : charge.milliunits
-            refunded = charge.currency == nil ? nil : period.refund?.milliunits ?? 0
+            refunded = charge.currency == nil ? nil : period.signedRefund?.milliunits ?? 0
         } else {
             (gross, refunded) = (0, 0)
         }

@@ -70,7 +70,7 @@ package struct TransactionRow: Sendable {
         case .unsubscribeDetectedAt:
             FeedTime.text(isLatest && transaction.isRenewable ? purchase.cancelledSince : nil)
         case .billingIssuesDetectedAt: FeedTime.text(isLatest ? purchase.billingFailure?.since : nil)
-        case .purchasedCurrency: transaction.currency ?? ""
+        case .purchasedCurrency: money.currency ?? ""
         case .priceInPurchasedCurrency: TransactionRow.amount(money.net)
         case .purchasePriceInPurchasedCurrency: TransactionRow.amount(money.gross)
         case .entitlements: entitlements

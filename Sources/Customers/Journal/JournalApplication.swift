@@ -96,7 +96,7 @@ package struct JournalApplication {
             if case .line(.entry(let entry)) = next {
                 switch entry.kind {
                 case .customer, .action, .fact, .attribute: page.append(entry)
-                case .sealingKey, .apiKey, .endpoint, .deletion: break
+                case .sealingKey, .apiKey, .consoleUser, .operatorKey, .endpoint, .deletion: break
                 }
             }
             let isEnd = if case .line = next { false } else { true }
@@ -115,24 +115,24 @@ package struct JournalApplication {
     private func applyKeys(
         _ content: JournalContent, _ isDry: Bool, _ counts: inout Counts, on connection: PostgresConnection
     ) throws {
-        var (sealing, api): ([JournalEntry], [JournalEntry]) = ([], [])
+        var entries: [JournalEntry.Kind: [JournalEntry]] = [:]
         var reader = try file.reader()
         while case .line(let line) = try reader.next() {
-            guard case .entry(let entry) = line else { continue }
-            if entry.kind == .sealingKey { sealing.append(entry) }
-            if entry.kind == .apiKey { api.append(entry) }
+            guard case .entry(let entry) = line, JournalRows.keys.contains(entry.kind) else { continue }
+            entries[entry.kind, default: []].append(entry)
         }
-        let newSealing = try JournalRows.missing(.sealingKey, sealing, on: connection)
-        let newAPI = try JournalRows.missing(.apiKey, api, on: connection)
+        var new: [JournalEntry.Kind: [JournalEntry]] = [:]
+        for (kind, all) in entries {
+            let places = try JournalRows.missing(kind, all, on: connection)
+            new[kind] = all.enumerated().filter { places.contains($0.offset) }.map(\.element)
+            counts.applied += places.count
+            counts.already += all.count - places.count
+        }
         if !isDry {
             try connection.transaction {
-                try JournalRows.addKeys(
-                    sealing: sealing.enumerated().filter { newSealing.contains($0.offset) }.map(\.element),
-                    api: api.enumerated().filter { newAPI.contains($0.offset) }.map(\.element), on: connection)
+                for kind in JournalRows.keys { try JournalRows.add(kind, new[kind] ?? [], on: connection) }
             }
         }
-        counts.applied += newSealing.count + newAPI.count
-        counts.already += sealing.count + api.count - newSealing.count - newAPI.count
         for endpoint in content.endpoints {
             switch try JournalRows.put(endpoint, writes: !isDry, on: connection) {
             case .apply: counts.applied += 1

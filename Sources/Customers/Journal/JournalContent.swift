@@ -81,7 +81,7 @@ struct JournalContent {
             {
                 ends[id] = max(ends[id] ?? 0, number)
             }
-        case .sealingKey, .apiKey, .customer, .fact, .attribute: break
+        case .sealingKey, .apiKey, .consoleUser, .operatorKey, .customer, .fact, .attribute: break
         }
     }
 }

@@ -15,9 +15,9 @@ package struct MonthlyRevenue: Sendable, Comparable {
 
     init(parts: Int128) { self.parts = parts }
 
-    /// What a running period brings; nil for a trial, and where no price is known.
+    /// What a running period brings; nil for a trial, and where Apple signed no price.
     package init?(of period: Period) {
-        guard let charge = period.charge, charge.currency != nil, period.type != .trial else { return nil }
+        guard let charge = period.signedCharge, charge.currency != nil, period.type != .trial else { return nil }
         let (length, isFar) = (period.transaction.expiresDate ?? .max).subtractingReportingOverflow(
             period.transaction.purchaseDate)
         parts = Int128(charge.milliunits) * MonthlyRevenue.factor(days: isFar ? .max : length / MonthlyRevenue.day)

@@ -56,7 +56,8 @@ package enum ReportDefinitions {
         ("net", "gross - refunded."),
         (
             "no currency",
-            "Transactions without a price, which Apple signs since 2023: they have a number and no amounts."
+            "Transactions without a price, which Apple signs since 2023, or with one that an app posted: they have a number and no"
+                + " amounts."
         ),
         ("active", "At the last instant: subscriptions that give access. It is paying + in_trial + in_grace."),
         ("in_billing_retry", "At the last instant: no access, and Apple still tries to charge, for up to 60 days."),

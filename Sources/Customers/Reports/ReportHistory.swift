@@ -114,8 +114,8 @@ package struct ReportHistory: Sendable, Equatable {
         if !period.transaction.isRenewable, !period.transaction.isFamilyShare {
             oneTimePurchases.append(Moment(at: at, cut: Cut(period)))
         }
-        guard let charge = period.charge else { return }
-        let refund = period.refund.flatMap { refund in
+        guard let charge = period.signedCharge else { return }
+        let refund = period.signedRefund.flatMap { refund in
             period.revocation.map { Payment.Refund(at: $0.date, milliunits: refund.milliunits) }
         }
         payments.append(
@@ -150,7 +150,9 @@ package struct ReportHistory: Sendable, Equatable {
 }
 
 extension ReportHistory.Cut {
-    fileprivate init(_ period: Period) { self.init(period, currency: period.transaction.currency) }
+    fileprivate init(_ period: Period) {
+        self.init(period, currency: period.transaction.isPriceSigned ? period.transaction.currency : nil)
+    }
 
     fileprivate init(_ period: Period, currency: String?) {
         self.init(

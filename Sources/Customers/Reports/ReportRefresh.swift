@@ -146,7 +146,7 @@ extension ReportTerms {
                 accessEnds: period.accessUntil.map { max($0, grace ?? $0) },
                 refundedAt: period.revocation.flatMap { $0.kind == .refund ? $0.date : nil },
                 renewalNumber: period.number, offerType: transaction.offerType, offerID: transaction.offerIdentifier,
-                country: transaction.storefront.flatMap(CountryCodes.alpha2), currency: transaction.currency,
+                country: transaction.storefront.flatMap(CountryCodes.alpha2), currency: money.currency,
                 price: money.gross, refunded: money.refunded, commission: money.commission, tax: money.tax,
                 dollars: money.grossDollars, netDollars: money.netDollars,
                 isTrialConversion: converted.contains(period.id), isFamilyShare: transaction.isFamilyShare,

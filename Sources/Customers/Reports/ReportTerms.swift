@@ -12,7 +12,7 @@ package struct ReportTerms: Sendable {
     package let stamp: String
 
     /// To be counted up with every change of what rows say.
-    private static let form = 2
+    private static let form = 3
 
     /// - Parameter foldSettings: what the configuration adds to facts.
     package init(

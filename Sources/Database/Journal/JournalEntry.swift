@@ -12,6 +12,10 @@ package struct JournalEntry: Sendable {
         case endpoint
         /// A REST key: its hash, never the key.
         case apiKey = "api_key"
+        /// An operator, without the password.
+        case consoleUser = "console_user"
+        /// A key of the operator API: its hash, never the key.
+        case operatorKey = "operator_key"
         /// The deletion of a customer, by salted hashes.
         case deletion
         /// An id of a customer.
@@ -50,7 +54,7 @@ package struct JournalEntry: Sendable {
     /// The ids of customers that it names.
     package var names: [String] {
         switch kind {
-        case .sealingKey, .endpoint, .apiKey, .deletion: []
+        case .sealingKey, .endpoint, .apiKey, .consoleUser, .operatorKey, .deletion: []
         case .customer, .attribute: [row["app_user_id"]?.stringValue].compactMap { $0 }
         case .action:
             [row["app_user_id"]?.stringValue, row["other"]?.stringValue, detail?["original_app_user_id"]?.stringValue]

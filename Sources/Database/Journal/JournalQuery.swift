@@ -135,6 +135,16 @@ package enum JournalQuery {
                 SELECT NULL::text AS id, t.created_ms AS at_ms, (to_jsonb(t) - 'last_used_ms')::text AS entry
                 FROM entitled.api_key t
                 """
+        case .consoleUser:
+            return """
+                SELECT NULL::text AS id, t.created_ms AS at_ms, (to_jsonb(t) - 'password' - 'zone')::text AS entry
+                FROM entitled.console_user t
+                """
+        case .operatorKey:
+            return """
+                SELECT NULL::text AS id, t.created_ms AS at_ms, (to_jsonb(t) - 'last_used_ms')::text AS entry
+                FROM entitled.operator_key t
+                """
         case .deletion:
             return """
                 SELECT NULL::text AS id, t.at_ms, json_build_object('number', t.id, 'policy', t.policy, 'at_ms', t.at_ms,

@@ -29,6 +29,17 @@ package enum JournalRows {
                 SELECT FROM entitled.api_key k WHERE k.id = t.entry ->> 'id'
                     AND (k.revoked_ms IS NOT NULL OR t.entry ->> 'revoked_ms' IS NULL)
                 """
+        case .consoleUser:
+            sql = """
+                SELECT FROM entitled.console_user u WHERE u.name = t.entry ->> 'name'
+                    AND (u.created_ms > (t.entry ->> 'created_ms')::int8 OR u.created_ms = (t.entry ->> 'created_ms')::int8
+                        AND (u.ended_ms IS NOT NULL OR t.entry ->> 'ended_ms' IS NULL))
+                """
+        case .operatorKey:
+            sql = """
+                SELECT FROM entitled.operator_key k WHERE k.id = t.entry ->> 'id'
+                    AND (k.ended_ms IS NOT NULL OR t.entry ->> 'ended_ms' IS NULL)
+                """
         case .customer:
             sql = """
                 SELECT FROM entitled.app_user_id a JOIN entitled.customer c
@@ -69,17 +80,52 @@ package enum JournalRows {
         """
     private static let insertAPIKeys = """
         INSERT INTO entitled.api_key AS k (id, kind, app, scope, name, hint, hash, created_ms, revoked_ms)
-        SELECT id, kind, app, scope, name, hint, hash, created_ms, revoked_ms
+        SELECT DISTINCT ON (id) id, kind, app, scope, name, hint, hash, created_ms, revoked_ms
         FROM jsonb_to_recordset($1::jsonb) AS t(id text, kind text, app text, scope text, name text, hint text, hash bytea,
             created_ms int8, revoked_ms int8)
+        ORDER BY id, revoked_ms
         ON CONFLICT (id) DO UPDATE SET revoked_ms = coalesce(k.revoked_ms, excluded.revoked_ms)
         """
 
-    package static func addKeys(
-        sealing: [JournalEntry], api: [JournalEntry], on connection: PostgresConnection
+    /// A name may have been given again: the operator who got it last counts, one who was removed stays removed, and a
+    /// password is kept for the operator who set it.
+    private static let insertUsers = """
+        INSERT INTO entitled.console_user AS u (name, role, created_ms, ended_ms)
+        SELECT DISTINCT ON (name) name, role, created_ms, ended_ms
+        FROM jsonb_to_recordset($1::jsonb) AS t(name text, role text, created_ms int8, ended_ms int8)
+        ORDER BY name, created_ms DESC, ended_ms
+        ON CONFLICT (name) DO UPDATE SET role = excluded.role, created_ms = excluded.created_ms,
+            password = CASE WHEN excluded.created_ms = u.created_ms AND excluded.ended_ms IS NULL THEN u.password END,
+            ended_ms = CASE WHEN excluded.created_ms = u.created_ms THEN coalesce(u.ended_ms, excluded.ended_ms)
+                ELSE excluded.ended_ms END
+        WHERE excluded.created_ms >= u.created_ms
+        """
+    private static let insertOperatorKeys = """
+        INSERT INTO entitled.operator_key AS k (id, user_name, role, hint, hash, created_ms, until_ms, ended_ms)
+        SELECT DISTINCT ON (id) id, user_name, role, hint, hash, created_ms, until_ms, ended_ms
+        FROM jsonb_to_recordset($1::jsonb) AS t(id text, user_name text, role text, hint text, hash bytea, created_ms int8,
+            until_ms int8, ended_ms int8)
+        ORDER BY id, ended_ms
+        ON CONFLICT (id) DO UPDATE SET ended_ms = coalesce(k.ended_ms, excluded.ended_ms)
+        """
+
+    /// The kinds that `add` takes, in their order.
+    package static let keys: [JournalEntry.Kind] = [.sealingKey, .apiKey, .consoleUser, .operatorKey]
+
+    /// Adds keys, or operators, that the database lacks. What was revoked or removed stays so: of several entries about one
+    /// the last state counts.
+    package static func add(
+        _ kind: JournalEntry.Kind, _ entries: [JournalEntry], on connection: PostgresConnection
     ) throws {
-        if !sealing.isEmpty { _ = try connection.query(insertSealingKeys, [rows(sealing)]) }
-        if !api.isEmpty { _ = try connection.query(insertAPIKeys, [rows(api)]) }
+        let sql: String? =
+            switch kind {
+            case .sealingKey: insertSealingKeys
+            case .apiKey: insertAPIKeys
+            case .consoleUser: insertUsers
+            case .operatorKey: insertOperatorKeys
+            case .endpoint, .deletion, .customer, .action, .fact, .attribute: nil
+            }
+        if let sql, !entries.isEmpty { _ = try connection.query(sql, [rows(entries)]) }
     }
 
     /// What columns are that the journal of an older program does not know.

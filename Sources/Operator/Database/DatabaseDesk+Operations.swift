@@ -210,6 +210,7 @@ extension DatabaseDesk {
         let workers: [OverviewQuery.Worker]
         let processes: [RunningProcess]
         let listened: (last: Int64?, now: Int64)
+        let databaseReturn: ReturnProgress?
 
         /// ms since 1970.
         var oldestPending: Int64? { waitingLanes.map(\.oldest).min() }
@@ -225,7 +226,8 @@ extension DatabaseDesk {
                     oldest: SequenceGenerator.instant(of: $0.oldest))
             },
             workers: try livingWorkers(), processes: try livingProcesses(),
-            listened: try OverviewQuery.listened(on: connection))
+            listened: try OverviewQuery.listened(on: connection),
+            databaseReturn: try ReturnProgress.read(on: connection))
     }
 
     /// The gravest first; only those of which the viewer sees more.
@@ -271,6 +273,13 @@ extension DatabaseDesk {
                     .warning, "work.configuration",
                     "Processes work by different configurations: \(groups.joined(separator: "; ")).",
                     section: .workers))
+        }
+        if let progress = state.databaseReturn {
+            let text = progress.text
+            findings.append(
+                DeskFinding(
+                    .warning, "work.return", text.prefix(1).uppercased() + text.dropFirst() + ".",
+                    section: .outages))
         }
         if let oldest = state.oldestPending, now - oldest > 60_000 {
             findings.append(

@@ -86,6 +86,8 @@ package struct OfferingCatalogue: Sendable, Equatable {
     package let userInterface: JSON?
     /// Which offering each place in an app shows; nil where no place is named.
     package let placements: Placements?
+    /// The page on which customers help themselves (`CustomerCenterShapes.page`); nil: the usual one.
+    package let customerCenter: JSON?
 
     /// Places in an app, by the names that it gives them.
     package struct Placements: Sendable, Equatable {
@@ -101,12 +103,14 @@ package struct OfferingCatalogue: Sendable, Equatable {
     }
 
     package init(
-        offerings: [Offering] = [], current: String? = nil, userInterface: JSON? = nil, placements: Placements? = nil
+        offerings: [Offering] = [], current: String? = nil, userInterface: JSON? = nil, placements: Placements? = nil,
+        customerCenter: JSON? = nil
     ) {
         self.offerings = offerings
         self.current = current
         self.userInterface = userInterface
         self.placements = placements
+        self.customerCenter = customerCenter
     }
 
     package func has(_ identifier: String) -> Bool { offerings.contains { $0.identifier == identifier } }

@@ -26,12 +26,12 @@ package struct Spending: Sendable, Equatable {
         for purchase in purchases where purchase.key.isOfStore {
             let environment = purchase.key.environment
             for period in purchase.periods {
-                guard let charge = period.charge else { continue }
+                guard let charge = period.signedCharge else { continue }
                 let place = [environment.rawValue, charge.currency]
                 var total = totals[place] ?? Total(environment: environment, currency: charge.currency)
                 total.payments += 1
                 total.paid = total.paid.addingClamped(charge.milliunits)
-                if let refund = period.refund {
+                if let refund = period.signedRefund {
                     total.refunds += 1
                     total.refunded = total.refunded.addingClamped(refund.milliunits)
                 }

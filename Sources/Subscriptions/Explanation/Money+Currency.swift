@@ -35,10 +35,11 @@ extension Money {
 }
 
 extension DisplayText {
-    /// `9.99 USD` that was paid for a period, `0.00 USD` of what was free; nil where no price was signed.
+    /// `9.99 USD` that was paid for a period, `0.00 USD` of what was free, with a mark where an app posted the price; nil where no
+    /// price is known.
     package static func amount(of period: Period) -> String? {
         Holding.Price(of: period).map {
-            "\(Money.text(milliunits: $0.amount, currency: $0.currency)) \($0.currency)"
+            "\(Money.text(milliunits: $0.amount, currency: $0.currency)) \($0.currency)\(mark(of: period))"
         }
     }
 }

@@ -61,6 +61,7 @@ extension PurchaseFacts {
             guard fact.price == nil, !fact.isFamilyShare, let said = first[fact.transactionID] else { return fact }
             var priced = fact
             (priced.price, priced.currency) = (said.price, said.currency)
+            priced.isPriceSigned = false
             return priced
         }
     }

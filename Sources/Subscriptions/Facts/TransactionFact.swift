@@ -29,6 +29,8 @@ package struct TransactionFact: Sendable, Hashable {
         /// Milliunits of `currency`; nil for a family member.
         package var price: Int64?
         package var currency: String?
+        /// False where an app posted the price, and the currency, of a transaction that Apple signed none of.
+        package var isPriceSigned = true
         package var revocationDate: Int64?
         package var revocationReason: Int?
         /// "REFUND_FULL", "REFUND_PRORATED", "FAMILY_REVOKE".

@@ -33,6 +33,15 @@ extension Period {
             milliunits: Period.part(revocationPart(at: revocation.date), of: charge.milliunits))
     }
 
+    /// The charge as far as Apple signed it: of a price that an app posted, only that something was paid is known. Anyone who
+    /// has the app's key can post one, so that sums over customers count none.
+    package var signedCharge: Charge? { charge.map(signed) }
+
+    /// The same of the refund.
+    package var signedRefund: Charge? { refund.map(signed) }
+
+    private func signed(_ charge: Charge) -> Charge { transaction.isPriceSigned ? charge : .unpriced }
+
     /// Whether a refund left the customer a part: of units that are used up, those that were not refunded.
     package var isKeptInPart: Bool {
         guard transaction.kind == "Consumable", let revocation, revocation.kind == .refund else { return false }

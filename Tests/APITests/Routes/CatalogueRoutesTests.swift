@@ -157,6 +157,20 @@ struct CatalogueRoutesTests {
         #expect(sale["placements"]?["fallback_offering_id"] == .string("sale"))
     }
 
+    @Test func `Customer Center gets the usual page, or what is configured, and 304 where it has it`() throws {
+        let path = "/v1/customercenter/somebody"
+        let usual = try KeyedAPI().call("GET", path)
+        #expect(usual.status == 200 && usual.json == CustomerCenter.document(nil).sortedByName)
+        let page = JSON.object(["support": .object(["email": .string("help@example.com")])])
+        let api = try KeyedAPI(offerings: OfferingCatalogue(customerCenter: page))
+        let answer = api.call("GET", path, key: KeyedAPI.secretKey)
+        #expect(answer.json["customer_center"]?["support"] == page["support"])
+        #expect(answer.json["customer_center"]?["screens"] == CustomerCenter.usual["screens"]?.sortedByName)
+        let tag = try #require(answer.header("ETag"))
+        #expect(api.call("GET", path, headers: ["If-None-Match": tag]).status == 304)
+        #expect(api.call("GET", path, key: "appl_unknown").status == 401)
+    }
+
     @Test func `the map has every product with its entitlements`() throws {
         let answer = try KeyedAPI().call("GET", "/v1/product_entitlement_mapping", key: KeyedAPI.secretKey)
         #expect(
@@ -170,7 +184,7 @@ struct CatalogueRoutesTests {
     @Test func `what is not supported says so, with a code, and what an app needs not to stumble is there`() throws {
         let api = try KeyedAPI()
         for (method, path) in [
-            ("GET", "/v1/customercenter/somebody"), ("POST", "/v1/config/app"),
+            ("POST", "/v1/customercenter/support/create-ticket"), ("POST", "/v1/config/app"),
             ("POST", "/auth/login"), ("GET", "/rcbilling/v1/subscribers/somebody/offering_products"),
             ("POST", "/v1/subscribers/redeem_purchase"),
         ] {

@@ -81,8 +81,8 @@ enum SDKCallTable {
                 "GET", "\(subscriber)/virtual_currencies", .both, "the app asks for it", 200, "200: none",
                 "It shows no balance."),
             Call(
-                "GET", "/v1/customercenter/{app_user_id}", .both, "Customer Center opens", 404, "404",
-                "Customer Center shows an error instead of its page."),
+                "GET", "/v1/customercenter/{app_user_id}", .both, "Customer Center opens", 200, "200: the page",
+                "It shows the page, without the management of tickets."),
             Call(
                 "POST", "/v1/customercenter/support/create-ticket", .both, "a ticket in Customer Center", 404, "404",
                 "It shows an error."),

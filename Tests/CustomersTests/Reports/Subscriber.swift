@@ -63,6 +63,12 @@ struct Subscriber {
         facts.insert(fact)
     }
 
+    /// What the app says a transaction cost.
+    mutating func post(_ price: Int64, _ currency: String, of place: Int = 0) {
+        let id = transactions[place].transactionID
+        facts.insert(TransactionContext(transactionID: id, price: price, currency: currency, at: signed))
+    }
+
     mutating func off(at instant: Double) { say(at: instant) { $0.autoRenewStatus = 0 } }
 
     mutating func expire(_ intent: Int, at instant: Double) {

@@ -60,6 +60,26 @@ struct ContractPropertyTests {
         expect(found, only: KnownDifference.ours)
     }
 
+    @Test(.timeLimit(.minutes(3)))
+    func `whatever the contract of the operator API allows or forbids is answered as it says`() throws {
+        let scene = try APIFixture(["reports": .object(["refresh": .string("1m")])])
+        let id = try scene.makeCustomer()
+        try scene.site.run("users", "add", "anna", "--role", "operator")
+        let made = try scene.site.run("users", "key", "anna", "--json").document
+        let input: JSON = .object([
+            "base_url": .string("http://127.0.0.1:\(try scene.consolePort())"), "prefix": .string(""), "only": .null,
+            "keys": .object([JSON.Member(name: "", value: try #require(made?["key"]))]),
+            "examples": .int(Self.examples), "parameters": .object([]), "nullable": .array([]), "more": .array([]),
+            "values": .object([
+                "id": .strings([id]), "app": .strings(["demo"]), "environment": .strings(["Production"]),
+            ]),
+        ])
+        let said = try ContractFiles.run("properties.py", [ContractFiles.operators], input: input)
+        #expect(said["calls"]?.intValue ?? 0 > 500)
+        let found = (said["found"]?.members ?? []).map { ($0.name, $0.value.stringValue ?? "") }
+        expect(Dictionary(uniqueKeysWithValues: found), only: KnownDifference.operators)
+    }
+
     @Test(
         .timeLimit(.minutes(3)), .enabled(if: ContractFiles.isSharedHere, "\(ContractFiles.sharedAbsence)"))
     func `what we share with RevenueCat's API is answered as its document says`() throws {

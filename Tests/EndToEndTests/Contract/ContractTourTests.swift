@@ -132,7 +132,11 @@ struct ContractTourTests {
         scene.call("POST", "\(path)/offerings/other/override")
         let mapping = scene.call("GET", "/v1/product_entitlement_mapping", key: APIFixture.publicKey)
         let offered = offerings(APIFixture.publicKey, "iOS")
-        for (path, known) in [("/v1/product_entitlement_mapping", mapping), ("\(path)/offerings", offered)] {
+        let centre = scene.call("GET", "/v1/customercenter/ada", key: APIFixture.publicKey)
+        for (path, known) in [
+            ("/v1/product_entitlement_mapping", mapping), ("\(path)/offerings", offered),
+            ("/v1/customercenter/ada", centre),
+        ] {
             let tag = try #require(known.header("X-RevenueCat-ETag"))
             scene.call(
                 "GET", path, key: APIFixture.publicKey, headers: ["X-Platform": "iOS", "X-RevenueCat-ETag": tag])

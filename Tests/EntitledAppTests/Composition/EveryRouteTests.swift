@@ -151,6 +151,7 @@ struct EveryRouteTests {
     private static let reads: Set = [
         "GET /v1/subscribers/{app_user_id}", "GET /v1/subscribers/{app_user_id}/export",
         "GET /v1/subscribers/{app_user_id}/virtual_currencies", "GET /v1/product_entitlement_mapping",
+        "GET /v1/customercenter/{app_user_id}",
         "POST /v1/subscribers/{app_user_id}/intro_eligibility", "POST /v1/offers",
         "POST /v1/subscribers/{app_user_id}/restore/eligibility", "GET /v2/projects",
         "GET /v2/projects/{project_id}/entitlements", "GET /v2/projects/{project_id}/entitlements/{entitlement_id}",

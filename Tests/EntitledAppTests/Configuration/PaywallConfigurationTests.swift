@@ -94,6 +94,21 @@ struct PaywallConfigurationTests {
         #expect(try bench.keys(catalogue("{ onboarding: 'a' }")) == ["placements.onboarding"])
     }
 
+    @Test func `Customer Center stands in the configuration or in a file, and a mistake is named`() throws {
+        let bench = bench([
+            "/srv/center.json": #"{ "support": { "email": "help@example.com" } }"#,
+            "/srv/wrong.json": #"{ "support": { "email": 5 } }"#,
+        ])
+        let wanted = JSON.object(["support": .object(["email": .string("help@example.com")])])
+        #expect(try bench.parse("{ customer_center: 'center.json' }").offerings.customerCenter == wanted)
+        #expect(
+            try bench.parse("{ customer_center: { support: { email: 'help@example.com' } } }").offerings.customerCenter
+                == wanted)
+        #expect(try bench.parse("{}").offerings.customerCenter == nil)
+        let mistake = try #require(try bench.mistakes("{ customer_center: 'wrong.json' }").first)
+        #expect(mistake.key == "customer_center.support.email" && mistake.description.contains("in /srv/wrong.json"))
+    }
+
     @Test func `a variable of the environment names a file too`() throws {
         var bench = bench(["/srv/ui.json": PaywallDesigns.userInterface])
         bench.environment = ["ENTITLED_UI_CONFIG": "ui.json"]

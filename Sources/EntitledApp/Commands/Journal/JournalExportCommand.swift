@@ -12,8 +12,8 @@ struct JournalExportCommand: ParsableCommand {
         "export", "Write what no history of Apple's gives back to a file outside of the database.",
         discussion:
             "The file gets customers' ids and attributes, actions such as grants, aliases and transfers, deletions, endpoints"
-            + " with their sealed secrets, and the hashes of API keys, one JSON document a line. Run it again with the same"
-            + " file: it adds what is new, and never takes away what a restored database has lost. Where a customer was"
+            + " with their sealed secrets, operators, and the hashes of API keys and operators' keys, one JSON document a line."
+            + " Run it again with the same file: it adds what is new, and never takes away what a restored database has lost. Where a customer was"
             + " deleted, the earlier lines about them are taken out. The file holds personal data; it is made for its owner"
             + " alone (mode 0600).",
         examples: [

@@ -21,10 +21,15 @@ extension Configuration {
         )
         let placements = section.section(
             "placements", "Offering of each placement in an app.", Configuration.placements)
+        let customerCenter = section.value(
+            "customer_center", .optional(.design(CustomerCenterShapes.page)), default: nil,
+            example: #"{ support: { email: "help@example.com" } }"#,
+            "Customer Center of RevenueCat's SDKs: `appearance`, `screens`, `localization`, `support` and `change_plans`, as JSON"
+                + " or the path of a JSON file. What is not in it is as usual: a page in English, without an address.")
         let usual = offerings.first { $0.identifier == "default" } ?? (offerings.count == 1 ? offerings.first : nil)
         return OfferingCatalogue(
             offerings: offerings, current: chosen ?? usual?.identifier, userInterface: userInterface,
-            placements: placements)
+            placements: placements, customerCenter: customerCenter)
     }
 
     private static func placements(_ section: ConfigurationSection) -> OfferingCatalogue.Placements? {

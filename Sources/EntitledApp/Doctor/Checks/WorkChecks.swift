@@ -182,21 +182,9 @@ enum WorkChecks {
         _ context: CheckContext, _ connection: PostgresConnection
     ) throws -> [Finding] {
         guard try PositionTable.isThere(on: connection) else { return [] }
-        guard let pending = try PositionTable.read(on: connection).pending else {
+        guard let progress = try ReturnProgress.read(on: connection) else {
             return [.ok("the database has not gone back to an earlier state")]
         }
-        let how =
-            switch pending.reason {
-            case .number: "went back to an earlier state"
-            case .cluster: "is in another cluster than before"
-            case .adopted: "was adopted by an operator"
-            case .restored: "was made from a backup"
-            case .timeline: "began a timeline, by a recovery or a promotion, and may have lost something"
-            }
-        return [
-            .warning(
-                "the database \(how); noticed at \(Timestamp.text(pending.at)), and Apple's history is being scanned",
-                "wait; apply the journal: Backup.md, After a restore")
-        ]
+        return [.warning(progress.text, "wait; apply the journal: Backup.md, After a restore")]
     }
 }

@@ -96,6 +96,12 @@ def judge(operation, case, mode):
                     name += " without a body"
                 if isinstance(failure, RejectedPositiveData) and '"code":7256' in response.text and "U+" in response.text:
                     name += " for a character that is not seen"
+                if failure.title == "Schema-violating request accepted":
+                    query = case.query or {}
+                    if query.get("preview") == "true":
+                        name += " as a preview"
+                    elif any(value in ("", [""], {}, []) for value in query.values()):
+                        name += " with a parameter without a value"
                 found.setdefault(name, told)
 
 

@@ -161,7 +161,8 @@ package enum Schemas {
                 // Finds customers by what an app said of them; values themselves are not in it.
                 .index(
                     name: "customer_attribute_value",
-                    definition: "ON entitled.customer_attribute (hashtextextended(lower(value), 0)) WHERE value IS NOT NULL")
+                    definition:
+                        "ON entitled.customer_attribute (hashtextextended(lower(value), 0)) WHERE value IS NOT NULL")
             ]),
     ]
 

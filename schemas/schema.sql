@@ -1,4 +1,4 @@
--- The schema of entitled, version 40, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 41, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -484,7 +484,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_user_id TO entitled_api;
 GRANT SELECT ON entitled.app_user_id TO entitled_console;
 
 -- Attributes of customers, under the id under which they were set. Of several ids of one customer the newest value of a
--- key counts. No record depends on attributes, so they are not in the log.
+-- key counts. No record depends on attributes, so they are not in the log. Operators find customers by whole values: an
+-- index has their hashes.
 CREATE TABLE entitled.customer_attribute (
     app_user_id text COLLATE "C" NOT NULL,
     key text COLLATE "C" NOT NULL,
@@ -493,6 +494,7 @@ CREATE TABLE entitled.customer_attribute (
     updated_ms bigint NOT NULL,
     CONSTRAINT customer_attribute_pkey PRIMARY KEY (app_user_id, key)
 );
+CREATE INDEX customer_attribute_value ON entitled.customer_attribute USING btree (hashtextextended(lower(value), (0)::bigint)) WHERE (value IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_api;
 GRANT SELECT ON entitled.customer_attribute TO entitled_console;

@@ -56,7 +56,8 @@ struct AccessMatrixTests {
         guard what.contains(" /console") else { return }
         #expect(call.header("x-frame-options") == "DENY", "\(what) \(call.status)")
         #expect(
-            call.header("content-security-policy")?.contains("frame-ancestors 'none'") == true, "\(what) \(call.status)")
+            call.header("content-security-policy")?.contains("frame-ancestors 'none'") == true, "\(what) \(call.status)"
+        )
     }
 
     private func page(
@@ -119,7 +120,8 @@ struct AccessMatrixTests {
         #expect(Set(AccessTable.changes.keys) == Set(ChangeKind.allCases))
         for kind in ChangeKind.allCases where AccessTable.changes[kind] == .some(nil) { #expect(kind.isBulk) }
         let root = "/operator/v1"
-        let api = OperatorRoute.all.map { "GET \($0.path.dropFirst(root.count))" }
+        let api =
+            OperatorRoute.all.map { "GET \($0.path.dropFirst(root.count))" }
             + (ChangeRoute.all + [.jobs]).map { "POST \($0.path.dropFirst(root.count))" }
         #expect(Set(api) == Set(AccessTable.api.keys))
         #expect(api.count == AccessTable.api.count)
@@ -186,7 +188,8 @@ struct AccessMatrixTests {
             let right = try token(row.path, own)
             let wrong: [(name: String, token: String?, headers: [String: String])] = [
                 ("no token", nil, [:]), ("another session's token", try token(row.path, other), [:]),
-                ("another form's token", try token("/console/other", own), [:]), ("a cut token", String(right.dropLast()), [:]),
+                ("another form's token", try token("/console/other", own), [:]),
+                ("a cut token", String(right.dropLast()), [:]),
                 ("another origin", right, ["Origin": "https://evil.example"]),
                 ("another port", right, ["Origin": "http://localhost:1"]),
                 ("another scheme", right, ["Origin": "https://localhost:\(console.port)"]),
@@ -385,12 +388,14 @@ struct AccessMatrixTests {
     private static let readable: Set<String> = [
         // What Apple signed, and what was folded of it.
         "fact.payload", "fact.signature", "jws_header.header", "notification.payload", "notification.signature",
-        "notification_key.key", "purchase.claims", "purchase_fold.state", "purchase_fold.tail", "purchase_snapshot.body",
+        "notification_key.key", "purchase.claims", "purchase_fold.state", "purchase_fold.tail",
+        "purchase_snapshot.body",
         "report_purchase.history",
         // What consumers got and answered, and by which keys they check it.
         "event.body", "attempt.head", "attempt.response", "endpoint_secret.public_key",
         // By which it decides who calls: hashes alone.
-        "console_user.password", "console_session.hash", "console_link.hash", "console_try.subject", "operator_key.hash",
+        "console_user.password", "console_session.hash", "console_link.hash", "console_try.subject",
+        "operator_key.hash",
         // Names of keys, of sessions and of changes, which open nothing.
         "audit.credential", "job.credential", "job.idempotency_key", "job.request_hash", "customer_attribute.key",
         "owner_setting.uses_tokens",

@@ -20,12 +20,16 @@ struct OperatorPlanTests {
     /// Tables that grow with customers, purchases, notifications or what operators do; parts of divided ones begin alike.
     private static let large = [
         "fact", "notification", "notification_key", "event", "delivery", "attempt", "purchase", "purchase_identifier",
-        "purchase_snapshot", "customer", "app_user_id", "customer_attribute", "action", "audit", "job", "refund_request",
+        "purchase_snapshot", "customer", "app_user_id", "customer_attribute", "action", "audit", "job",
+        "refund_request",
         "pending",
     ]
 
     private static let fill = [
-        "INSERT INTO entitled.customer (original_app_user_id, first_seen_ms) SELECT 'u' || n, $2 - n * 60000 FROM generate_series(1, $1) n",
+        """
+        INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
+        SELECT 'u' || n, $2 - n * 60000 FROM generate_series(1, $1) n
+        """,
         """
         INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms)
         SELECT 'u' || n, 'u' || n, $2 - n FROM generate_series(1, $1) n

@@ -134,8 +134,8 @@ struct GrownConsole {
             + "WINDOW w AS (PARTITION BY o.place ORDER BY e.sequence)",
         "CREATE UNLOGGED TABLE public.o_delivery AS SELECT e.place, e.number, e.of, d.* FROM public.o_event e "
             + "JOIN entitled.delivery d ON d.lane = e.lane AND d.event = e.id",
-        "CREATE UNLOGGED TABLE public.o_attempt AS SELECT d.place, d.number AS step, d.of, d.event, a.* FROM public.o_delivery d "
-            + "JOIN entitled.attempt a ON a.lane = d.lane AND a.delivery = d.id",
+        "CREATE UNLOGGED TABLE public.o_attempt AS SELECT d.place, d.number AS step, d.of, d.event, a.* "
+            + "FROM public.o_delivery d JOIN entitled.attempt a ON a.lane = d.lane AND a.delivery = d.id",
         "CREATE UNLOGGED TABLE public.o_purchase AS SELECT o.place, p.* FROM public.original o "
             + "JOIN entitled.purchase p ON p.original_transaction_id = o.otid",
         "CREATE UNLOGGED TABLE public.o_purchase_identifier AS SELECT o.place, i.* FROM public.original o "
@@ -162,7 +162,8 @@ struct GrownConsole {
     private static let seq = "((\(instant()) - 1704067200000) << 22 | c.n)"
     private static let uuid = "md5(t.uuid || c.n)::uuid"
     private static let event = "md5(t.event::text || c.n)::uuid"
-    private static let endpoint = "(SELECT e.id FROM entitled.endpoint e ORDER BY e.created_ms, e.id OFFSET c.n % 4 LIMIT 1)"
+    private static let endpoint =
+        "(SELECT e.id FROM entitled.endpoint e ORDER BY e.created_ms, e.id OFFSET c.n % 4 LIMIT 1)"
 
     private static func delivery(_ event: String) -> String {
         "encode(substring(sha256(uuid_send(\(event)) || convert_to(\(endpoint), 'UTF8')) FOR 16), 'hex')::uuid"
@@ -335,19 +336,24 @@ struct GrownConsole {
 
     private func sample() throws -> Ids {
         func column(_ sql: String) throws -> [String] {
-            try installation.database.query("\(sql) LIMIT \(GrownConsole.samples)").map { try $0.text(ColumnName(place: 0)) }
+            try installation.database.query("\(sql) LIMIT \(GrownConsole.samples)").map { try $0.text("id") }
         }
         var ids = Ids()
-        ids.customers = try column("SELECT id FROM entitled.app_user_id TABLESAMPLE BERNOULLI (5) WHERE id LIKE 'user-%'")
+        ids.customers = try column(
+            "SELECT id FROM entitled.app_user_id TABLESAMPLE BERNOULLI (5) WHERE id LIKE 'user-%'")
         ids.purchases = try column(
-            "SELECT original_transaction_id FROM entitled.purchase TABLESAMPLE BERNOULLI (5) WHERE owner LIKE 'user-%'")
-        ids.transactions = try column("SELECT identifier FROM entitled.purchase_identifier TABLESAMPLE BERNOULLI (1)")
-        ids.events = try column("SELECT upper(id::text) FROM entitled.event TABLESAMPLE BERNOULLI (1)")
+            "SELECT original_transaction_id AS id FROM entitled.purchase TABLESAMPLE BERNOULLI (5) WHERE owner LIKE 'user-%'"
+        )
+        ids.transactions = try column(
+            "SELECT identifier AS id FROM entitled.purchase_identifier TABLESAMPLE BERNOULLI (1)")
+        ids.events = try column("SELECT upper(id::text) AS id FROM entitled.event TABLESAMPLE BERNOULLI (1)")
         ids.notifications = try column(
-            "SELECT n.uuid FROM entitled.notification n TABLESAMPLE BERNOULLI (1) WHERE n.original_transaction_id > '3'")
+            """
+            SELECT n.uuid AS id FROM entitled.notification n TABLESAMPLE BERNOULLI (1) WHERE n.original_transaction_id > '3'
+            """)
         ids.deliveries = try column(
             """
-            SELECT 'dlv_' || lpad(to_hex(lane::int4), 2, '0') || replace(id::text, '-', '')
+            SELECT 'dlv_' || lpad(to_hex(lane::int4), 2, '0') || replace(id::text, '-', '') AS id
             FROM entitled.delivery TABLESAMPLE BERNOULLI (1)
             """)
         return ids

@@ -21,7 +21,8 @@ struct ConsoleQuestions {
 
     private func list(_ name: String, _ queries: [String]) -> [Question] {
         queries.map { query in
-            Question(name: query.isEmpty ? name : "\(name)?\(query)", paths: ["/\(name)\(query.isEmpty ? "" : "?\(query)")"])
+            Question(
+                name: query.isEmpty ? name : "\(name)?\(query)", paths: ["/\(name)\(query.isEmpty ? "" : "?\(query)")"])
         }
     }
 
@@ -36,27 +37,32 @@ struct ConsoleQuestions {
             "purchases",
             [
                 "", "status=active", "status=expired", "status=billing_retry", "status=grace", "status=revoked",
-                "product=pro_monthly", "product=none", "unclaimed=true", "ends_after=2030-01-01", "ends_before=2020-01-01",
+                "product=pro_monthly", "product=none", "unclaimed=true", "ends_after=2030-01-01",
+                "ends_before=2020-01-01",
                 "app=none", "env=Production",
             ])
-        questions += list("purchases", each: "id=ID", ids.transactions) + list("purchases", each: "customer=ID", ids.customers)
+        questions +=
+            list("purchases", each: "id=ID", ids.transactions) + list("purchases", each: "customer=ID", ids.customers)
         questions += list(
             "events",
             [
                 "", "type=RENEWAL", "type=TRANSFER", "type=none&app=demo", "env=Production", "app=none", "since=1h",
                 "since=50d&until=49d", "type=TRANSFER&since=40d",
             ])
-        questions += list("events", each: "purchase=ID", ids.purchases) + list("events", each: "customer=ID", ids.customers)
+        questions +=
+            list("events", each: "purchase=ID", ids.purchases) + list("events", each: "customer=ID", ids.customers)
         questions += list("events", each: "customer=ID&type=TRANSFER", ids.customers)
         questions += list(
             "deliveries",
             [
                 "", "state=pending", "state=held", "state=dead", "state=delivered", "endpoint=\(endpoint)",
-                "endpoint=\(endpoint)&state=dead", "endpoint=\(endpoint)&state=pending", "endpoint=we_none", "type=TRANSFER",
+                "endpoint=\(endpoint)&state=dead", "endpoint=\(endpoint)&state=pending", "endpoint=we_none",
+                "type=TRANSFER",
                 "status=5xx", "status=418", "attempts_min=7", "since=1h", "since=50d&until=49d",
                 "state=dead&type=TRANSFER&status=404",
             ])
-        questions += list("deliveries", each: "event=ID", ids.events) + list("deliveries", each: "customer=ID", ids.customers)
+        questions +=
+            list("deliveries", each: "event=ID", ids.events) + list("deliveries", each: "customer=ID", ids.customers)
         questions += list(
             "notifications",
             [
@@ -66,9 +72,13 @@ struct ConsoleQuestions {
             ])
         questions += list("notifications", each: "purchase=ID", ids.purchases)
         questions += list("notifications", each: "purchase=ID&app=demo", ids.purchases)
-        questions += list("refunds", ["", "open=true", "app=none"]) + list("jobs", ["", "state=failed", "state=running"])
-        questions += list("audit", ["", "actor=ben", "kind=reprocess", "actor=none", "target=user-5", "since=1h", "until=1h"])
-        questions += list("actions", ["", "kind=alias", "actor=none"]).map { Question(name: $0.name, paths: $0.paths, isPage: false) }
+        questions +=
+            list("refunds", ["", "open=true", "app=none"]) + list("jobs", ["", "state=failed", "state=running"])
+        questions += list(
+            "audit", ["", "actor=ben", "kind=reprocess", "actor=none", "target=user-5", "since=1h", "until=1h"])
+        questions += list("actions", ["", "kind=alias", "actor=none"]).map {
+            Question(name: $0.name, paths: $0.paths, isPage: false)
+        }
         questions += list("actions", each: "customer=ID", ids.customers)
             .map { Question(name: $0.name, paths: $0.paths, isPage: false) }
         return questions + list("outages", [""]) + list("products", [""]) + list("endpoints", [""])

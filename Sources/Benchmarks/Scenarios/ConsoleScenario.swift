@@ -122,7 +122,8 @@ struct ConsoleScenario {
             return String(repeating: " ", count: max(0, 9 - text.count)) + text
         }
         let statuses = outcome.statuses.sorted().map(String.init).joined(separator: " ")
-        return "\(number(outcome.times.min() ?? 0)) ms \(number(outcome.times.median)) ms \(number(outcome.times.percentile(0.95))) ms "
+        return
+            "\(number(outcome.times.min() ?? 0)) ms \(number(outcome.times.median)) ms \(number(outcome.times.percentile(0.95))) ms "
             + "\(number(Double(outcome.bytes) / 1000)) kB  \(statuses)  \(outcome.path)/\(outcome.name)"
     }
 
@@ -135,13 +136,16 @@ struct ConsoleScenario {
         report.add(
             "largest_page", Double(outcomes.filter(\.isPage).map(\.bytes).max() ?? 0), "bytes", wanted: "≤ 60,000")
         report.add("large", Double(large.count), "pages over 60,000 bytes", wanted: "0")
-        report.add("refused", Double(outcomes.filter { !$0.statuses.isSubset(of: [200, 303]) }.count), "questions", wanted: "0")
+        report.add(
+            "refused", Double(outcomes.filter { !$0.statuses.isSubset(of: [200, 303]) }.count), "questions", wanted: "0"
+        )
         report.detail(
             "questions",
             .array(
                 outcomes.map { outcome in
                     .object([
-                        "path": .string("\(outcome.path)/\(outcome.name)"), "least_ms": .double(outcome.times.min() ?? 0), "p50_ms": .double(outcome.times.median),
+                        "path": .string("\(outcome.path)/\(outcome.name)"),
+                        "least_ms": .double(outcome.times.min() ?? 0), "p50_ms": .double(outcome.times.median),
                         "p95_ms": .double(outcome.times.percentile(0.95)), "bytes": .int(Int64(outcome.bytes)),
                         "statuses": .array(outcome.statuses.sorted().map { .int(Int64($0)) }),
                     ])
@@ -161,7 +165,8 @@ struct ConsoleScenario {
         }
         // The console's connections begin anew, with these settings.
         try installation.database.query(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = current_user")
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = current_user"
+        )
         usleep(500_000)
         for _ in 0..<8 { _ = client.ask("/operator/v1/me") }
         for outcome in outcomes {

@@ -84,7 +84,8 @@ enum EndpointPages {
             if let latency = answer.latency {
                 Tag.h2 { "Latency" }
                 PageParts.facts([
-                    ("Answers", .text(text(latency.answered))), ("From making to arrival", .text(text(latency.delivered))),
+                    ("Answers", .text(text(latency.answered))),
+                    ("From making to arrival", .text(text(latency.delivered))),
                     (
                         "Measured",
                         .group([

@@ -110,9 +110,12 @@ package enum AuditTable {
                 .texts(filter.hidesCustomers ? ChangeKind.ofCustomers.map(\.rawValue) : []), .int8(least),
             ]
         ).map(Entry.init)
-        let stop = try least == 0 ? nil : connection.query(lookedAt, [.int8(least)]).first.map { row in
-            (instant: try row.int("at_ms"), cursor: ListCursor(order: least, lane: 0))
-        }
+        let stop =
+            try least == 0
+            ? nil
+            : connection.query(lookedAt, [.int8(least)]).first.map { row in
+                (instant: try row.int("at_ms"), cursor: ListCursor(order: least, lane: 0))
+            }
         return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
     }
 }

@@ -105,9 +105,12 @@ package enum JobTable {
             ]
         ).map(Job.init)
         let lookedAt = "SELECT created_ms FROM entitled.job WHERE id >= $1 ORDER BY id LIMIT 1"
-        let stop = try least == 0 ? nil : connection.query(lookedAt, [.int8(least)]).first.map { row in
-            (instant: try row.int("created_ms"), cursor: ListCursor(order: least, lane: 0))
-        }
+        let stop =
+            try least == 0
+            ? nil
+            : connection.query(lookedAt, [.int8(least)]).first.map { row in
+                (instant: try row.int("created_ms"), cursor: ListCursor(order: least, lane: 0))
+            }
         return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
     }
 

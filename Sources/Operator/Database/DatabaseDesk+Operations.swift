@@ -56,9 +56,8 @@ extension DatabaseDesk {
         try viewer.check(.outages)
         let coverage = try HistoryCoverage.read(on: connection)
         let (_, now) = try OverviewQuery.listened(on: connection)
-        let gaps = try settings.memory.outages(now: now) { try IngestUptime.outages(now: now, on: connection) }
         return DeskList(
-            gaps.reversed().map { gap in
+            try IngestUptime.outages(now: now, on: connection).reversed().map { gap in
                 OutageRow(
                     from: gap.lowerBound, until: gap.upperBound,
                     coverage: settings.scopes.map {

@@ -155,7 +155,7 @@ package enum Schemas {
                 .index(name: "delivery_job", definition: "ON entitled.delivery (job, state) WHERE job IS NOT NULL")
             ]),
         Migration(
-            version: 41, name: "attribute_values", sql: EmbeddedFile.text("v0042_attribute_values.sql"),
+            version: 41, name: "attribute_values", sql: EmbeddedFile.text("v0041_attribute_values.sql"),
             oldestProgram: 26, isNeeded: false,
             steps: [
                 // Finds customers by what an app said of them; values themselves are not in it.

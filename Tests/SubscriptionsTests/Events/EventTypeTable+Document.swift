@@ -38,8 +38,9 @@ extension EventTypeTable {
 
         Over all events of a purchase these amounts add up to what the customer paid, less the refunds that were sent, in whatever
         order and however often Apple's notifications and the posts of apps arrive. `entitled report`, the customer's document and
-        `customers show` compute each payment and refund in the same way. `price` is the same amount in US dollars, by the
-        `webhooks.usd_rates` in force when the event is made; it is null without a rate, and 0 is 0 in every currency.
+        `customers show` compute each payment and refund in the same way; a price that only an app sent is in none of their sums,
+        and in none of charts, exports and views. `price` is the same amount in US dollars, by the `webhooks.usd_rates` in force
+        when the event is made; it is null without a rate, and 0 is 0 in every currency.
         `commission_percentage` is Apple's share of the price: `apps[].commission` of the price without taxes; where that is not
         set, Apple's standard: 0.3, for subscriptions 0.15 after a year of paid service. `tax_percentage` is the share of
         the customer's country in `reports.tax`, else 0. `takehome_percentage` is 1 - `commission_percentage`, before taxes,

@@ -336,7 +336,9 @@ struct GrownConsole {
 
     private func sample() throws -> Ids {
         func column(_ sql: String) throws -> [String] {
-            try installation.database.query("\(sql) LIMIT \(GrownConsole.samples)").map { try $0.text("id") }
+            try installation.database.query("\(sql) ORDER BY random() LIMIT \(GrownConsole.samples)").map {
+                try $0.text("id")
+            }
         }
         var ids = Ids()
         ids.customers = try column(

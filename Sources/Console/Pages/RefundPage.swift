@@ -10,7 +10,7 @@ enum RefundPage {
     static let routes = [ConsoleRoute("GET", "/refunds") { call in .page(try page(call)) }]
 
     /// Of open questions on one page.
-    private static let mostOpen = 12
+    private static let mostOpen = 8
     /// A question is marked that ends within it; ms.
     private static let urgent: Int64 = 2 * 3_600_000
 

@@ -89,11 +89,13 @@ package enum NotificationQuery {
         _ filter: Filter, _ range: ListRange, _ least: Int64, _ end: Int64, on connection: PostgresConnection
     ) throws -> ListPage<NotificationSummary> {
         let last = end == .max ? Int64.max : SequenceGenerator.instant(of: end) + 1
-        // What waits and what is held is found in lines of its own.
+        // What waits and what is held is found in lines of its own, and a lane has a small part of all.
         let isInLine = filter.state == .pending || filter.state == .held
+        let first =
+            filter.lanes != nil ? BackwardScan.longerFirstPart : isInLine ? BackwardScan.longFirstPart : nil
         var scan = BackwardScan(
             from: SequenceGenerator.instant(of: least), to: last, now: SystemClock().now(),
-            first: isInLine || filter.lanes != nil ? BackwardScan.longFirstPart : nil, budget: range.budget)
+            first: first, budget: range.budget)
         let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
             let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
             return try rows(

@@ -22,7 +22,9 @@ struct BackwardScan {
     /// The first part, in ms.
     private static let firstPart: Int64 = 900_000
     /// The same where few rows are read of each part, whatever is in it.
-    static let longFirstPart: Int64 = 16 * 86_400_000
+    static let longFirstPart: Int64 = 16 * day
+    static let longerFirstPart: Int64 = 64 * day
+    private static let day: Int64 = 86_400_000
     /// Longer than there are rows for; some centuries.
     private static let longestPart: Int64 = 1 << 44
     private static let shortestPart: Int64 = 1000

@@ -154,6 +154,9 @@ package enum Schemas {
                 // Counts what became of the deliveries of a job.
                 .index(name: "delivery_job", definition: "ON entitled.delivery (job, state) WHERE job IS NOT NULL")
             ]),
+        Migration(
+            version: 41, name: "notes", sql: EmbeddedFile.text("v0041_notes.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

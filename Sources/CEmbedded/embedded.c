@@ -127,6 +127,9 @@ static const unsigned char v0039_processes_sql[] = {
 static const unsigned char v0040_bulk_sql[] = {
 #embed "../../schemas/sql/v0040_bulk.sql"
 };
+static const unsigned char v0041_notes_sql[] = {
+#embed "../../schemas/sql/v0041_notes.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -183,6 +186,7 @@ static const struct {
     {"v0038_histories.sql", v0038_histories_sql, sizeof v0038_histories_sql},
     {"v0039_processes.sql", v0039_processes_sql, sizeof v0039_processes_sql},
     {"v0040_bulk.sql", v0040_bulk_sql, sizeof v0040_bulk_sql},
+    {"v0041_notes.sql", v0041_notes_sql, sizeof v0041_notes_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

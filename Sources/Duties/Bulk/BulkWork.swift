@@ -91,7 +91,9 @@ package struct BulkWork: JobRunner {
         }
         let page = try bulk.page(after: Array(job.cursor.dropFirst()), on: connection)
         if isResend {
-            for endpoint in Set(page.rows.filter { $0.skip == nil }.map(\.endpoint)) {
+            // What a paused endpoint has in line is not sent before the pause ends, however long the job waits for it.
+            let paused = Set(try EndpointTable.list(on: connection).filter { $0.pausedUntil > now }.map(\.id))
+            for endpoint in Set(page.rows.filter { $0.skip == nil }.map(\.endpoint)).subtracting(paused) {
                 let due = try DeliveryReplay.due(endpoint, now: now, atMost: BulkWork.mostDue, on: connection)
                 if due >= BulkWork.mostDue { return .waiting }
             }

@@ -454,6 +454,51 @@ class Checks:
         page.wait_for_url(re.compile(r"/console/changes/\d+$"))
         self.need("It is done." in page.content(), "the endpoint was not paused")
 
+    def many(self, page):
+        """All that a list has with its filters: what will happen, the job, and the rows as a file."""
+        self.site.wait("a dead delivery", lambda: self.site.json("deliveries", "list", "--state", "dead")["deliveries"])
+        page.goto(f"{self.base}/console/deliveries?state=dead")
+        self.look(page, "deliveries-dead")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="CSV").click()
+        with open(download.value.path(), encoding="utf-8") as file:
+            rows = file.read().splitlines()
+        self.need(len(rows) > 1 and all(",dead," in row for row in rows[1:]), f"CSV has other rows: {rows[:2]}")
+        page.get_by_role("link", name="Send again", exact=False).click()
+        page.wait_for_url("**/changes/many/resend?state=dead")
+        self.look(page, "many")
+        page.get_by_label("Reason").fill(f"the consumer was down {HOSTILE}")
+        page.get_by_role("button", name="Send again", exact=False).click()
+        page.wait_for_url(re.compile(r"/console/jobs/\d+$"))
+        number = int(page.url.rsplit("/", 1)[1])
+        self.site.wait("the job", lambda: self.site.json("jobs", "show", str(number))["state"] == "done")
+        page.goto(f"{self.base}/console/jobs/{number}?refresh=off")
+        self.need(page.get_by_role("heading", name="Deliveries").count() == 1, "the job does not say what became of them")
+        self.look(page, "many-job")
+        page.goto(f"{self.base}/console/audit?kind=export")
+        self.need(page.locator("tbody tr", has_text="state=dead").count() == 1, "the audit does not have the file")
+
+    def persons(self, page):
+        """A note on a customer, and what a transfer would come to."""
+        customers = [row["original_app_user_id"] for row in self.site.json("customers", "list")["customers"]]
+        url = f"{self.base}/console/customers/{urllib.parse.quote(customers[0], safe='')}"
+        page.goto(url)
+        page.get_by_role("link", name="Add a note", exact=False).click()
+        self.look(page, "note")
+        page.get_by_label("Note").fill(f"They called twice.\n{HOSTILE}")
+        page.get_by_role("button", name="Add a note").click()
+        page.wait_for_url(re.compile(r"/console/changes/\d+$"))
+        self.need("It is done." in page.content(), "the note was not written")
+        page.goto(url)
+        self.need("They called twice." in page.content(), "the note is not on the page")
+        page.get_by_text("Copy for the customer").click()
+        self.look(page, "customer-with-note")
+        page.get_by_role("link", name="Move purchases", exact=False).click()
+        page.get_by_label("To the customer").fill(customers[1])
+        page.get_by_role("button", name="Show what will happen").click()
+        self.need(page.get_by_role("heading", name="What will happen").count() == 1, "no preview of a transfer")
+        self.look(page, "transfer")
+
     def without_script(self):
         """The same by password, in a browser without script and with the policy in force."""
         page = self.context(script=False)
@@ -514,6 +559,8 @@ def main():
             checks.charts(page)
             checks.records(page)
             checks.change(page)
+            checks.many(page)
+            checks.persons(page)
             checks.without_script()
             checks.hostile()
             checks.with_policy()

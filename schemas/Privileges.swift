@@ -122,6 +122,7 @@ package enum Privileges {
         Table("customer", worker: everything, api: everything),
         Table("app_user_id", worker: everything, api: everything),
         Table("customer_attribute", worker: everything, api: everything),
+        Table("customer_note", worker: everything, api: [.select, .delete]),
         Table("account", worker: everything, api: everything),
         Table("account_join", worker: everything, api: everything),
         Table("account_due", worker: everything, api: [.select, .insert]),

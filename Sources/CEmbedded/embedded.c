@@ -130,6 +130,9 @@ static const unsigned char v0040_bulk_sql[] = {
 static const unsigned char v0041_attribute_values_sql[] = {
 #embed "../../schemas/sql/v0041_attribute_values.sql"
 };
+static const unsigned char v0042_notes_sql[] = {
+#embed "../../schemas/sql/v0042_notes.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -187,6 +190,7 @@ static const struct {
     {"v0039_processes.sql", v0039_processes_sql, sizeof v0039_processes_sql},
     {"v0040_bulk.sql", v0040_bulk_sql, sizeof v0040_bulk_sql},
     {"v0041_attribute_values.sql", v0041_attribute_values_sql, sizeof v0041_attribute_values_sql},
+    {"v0042_notes.sql", v0042_notes_sql, sizeof v0042_notes_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

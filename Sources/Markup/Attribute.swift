@@ -53,6 +53,9 @@ package struct Attribute: Sendable, Equatable {
 
     // MARK: - Forms
 
+    package static func rows(_ count: Int) -> Attribute { Attribute("rows", String(count)) }
+    /// A button that sends a form although something is missing in it.
+    package static let unvalidated = Attribute("formnovalidate", nil)
     package static func type(_ type: InputType) -> Attribute { Attribute("type", type.rawValue) }
     package static func name(_ name: String) -> Attribute { Attribute("name", name) }
     package static func value(_ value: String) -> Attribute { Attribute("value", value) }
@@ -113,5 +116,6 @@ package enum ElementID: String, Sendable, CaseIterable {
     case environment, zone, type, state, endpoint, app, since, until, customer, purchase, status, product, entitlement
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
     case from, to, by, country, currency
-    case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration, transaction, claim
+    case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration, transaction, claim, typed
+    case text, alias, create
 }

@@ -13,6 +13,10 @@ package struct Tag: Sendable, Equatable {
         .element(Element(tag: self, attributes: attributes.compactMap(\.self), content: content()))
     }
 
+    package func callAsFunction(_ attributes: [Attribute?]) -> Node {
+        .element(Element(tag: self, attributes: attributes.compactMap(\.self), content: []))
+    }
+
     package func callAsFunction(_ attributes: Attribute?...) -> Node {
         .element(Element(tag: self, attributes: attributes.compactMap(\.self), content: []))
     }
@@ -63,6 +67,7 @@ package struct Tag: Sendable, Equatable {
     package static let thead = Tag("thead")
     package static let time = Tag("time")
     package static let title = Tag("title")
+    package static let textarea = Tag("textarea")
     package static let tr = Tag("tr")
     package static let ul = Tag("ul")
 }

@@ -11,14 +11,14 @@ struct HTMLCheck {
         "small",
         "strong", "table", "caption", "thead", "tbody", "tr", "th", "td", "time", "label", "select", "option", "dl",
         "dt",
-        "dd", "progress", "abbr", "article", "search",
+        "dd", "progress", "abbr", "article", "search", "textarea",
     ]
     private static let attributes: Set<String> = [
         "lang", "charset", "name", "content", "rel", "href", "class", "id", "method", "action", "role", "type", "value",
         "placeholder", "aria-label", "spellcheck", "autocapitalize", "autocomplete", "accesskey", "maxlength",
         "minlength",
         "aria-current", "title", "datetime", "scope", "data-name", "tabindex", "for", "selected", "required", "open",
-        "hidden", "aria-describedby", "http-equiv", "max",
+        "hidden", "aria-describedby", "http-equiv", "max", "rows", "formnovalidate",
     ]
 
     private let bytes: [UInt8]

@@ -1,5 +1,7 @@
 import Base
+import Database
 import FoundationEssentials
+import Postgres
 import TestSupport
 import Testing
 
@@ -194,6 +196,66 @@ struct RemoteCommandTests {
         let unknown = try remote(
             ["customers", "grant", "nobody", "pro", "--duration", "daily", "--reason", "r"], status: 1)
         #expect(unknown.logLines.count == 1 && unknown.log.contains("nobody"), "\(unknown.log)")
+    }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `many rows are changed by a filter, on the host and from afar, and such a job is cancelled`() throws {
+        let words = ["deliveries", "resend", "--matching", "--endpoint", endpoint, "--state", "delivered"]
+        let count = try rows("deliveries", "list", "--state", "delivered", named: "deliveries").count
+        for shown in [
+            try scene.site.run(words + ["--preview", "--json"]), try remote(words + ["--preview", "--json"]),
+        ] {
+            #expect(shown.document?["rows"]?["would_queue"] == .int(Int64(count)), "\(shown.text)")
+        }
+        #expect(try scene.site.run(words + ["--preview"]).text.contains("would change \(count)"))
+        let local = try scene.site.run(words + ["--reason", "ticket 79", "--wait", "--json"]).document
+        #expect(local?["state"] == .string("done") && local?["queued"] == .int(Int64(count)), "\(local?.text ?? "")")
+        let entry = try rows("audit", "list", "--kind", "bulk_resend", named: "items").first
+        #expect(entry?["credential"] == .null && entry?["reason"] == .string("ticket 79"))
+        let site = scene.site
+        try eventually("they are delivered again") {
+            try site.run("deliveries", "list", "--state", "delivered", "--json").document?["deliveries"]?.arrayValue?
+                .count == count
+        }
+        #expect(try remote(words, status: 2).log.contains("needs --reason"))
+        let far = try remote(words + ["--reason", "ticket 80", "--json"]).document
+        let job = try #require(far?["job"]?.intValue)
+        #expect(try remote(["jobs", "show", String(job), "--wait", "--json"]).document?["made_by"] == .string("anna"))
+        #expect(
+            try remote(["jobs", "cancel", String(job), "--reason", "t"], status: 1).log.contains("has ended already"))
+        let held = try scene.site.run(
+            "notifications", "reprocess", "--matching", "--type", "DID_RENEW", "--preview", "--json"
+        ).document
+        #expect(held?["kind"] == .string("bulk_reprocess"))
+        // One that another process drives is cancelled on the host.
+        let selection = BulkSelection(.notifications(NotificationQuery.Filter(state: .held)), until: 1)
+        let database = try #require(scene.site.database)
+        try database.execute(
+            """
+            INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, reason,
+                idempotency_key, request_hash, credential, address, driver, lease_until)
+            VALUES ('bulk_reprocess', 'x', $1, 'anna', 1, 1, 'notifications', 't', 'k', sha256(''), 'session x', '',
+                gen_random_uuid(), now() + interval '1 h')
+            """, [.text(selection.json.text)])
+        let open = try database.count("SELECT max(id) FROM entitled.job")
+        #expect(try scene.site.run("jobs", "cancel", String(open)).text.contains("cancelled"))
+        let cancelled = try rows("audit", "list", "--kind", "bulk_reprocess", named: "items").first
+        #expect(cancelled?["message"]?.stringValue?.hasPrefix("The job was cancelled by ") == true)
+    }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `notes are written and read on the host and from afar`() throws {
+        try remote(["notes", "add", customer, "called twice"]).expectDone("note")
+        let local = try scene.site.run("notes", "add", customer, "a second one", "--json").document
+        let number = try #require(local?["note"]?.intValue)
+        let list = try remote(["notes", "list", customer, "--json"])
+        #expect(list.text == (try scene.site.run("notes", "list", customer, "--json").text))
+        #expect(
+            list.document?["items"]?.arrayValue?.map { $0["text"]?.stringValue } == ["a second one", "called twice"])
+        let refused = try remote(["notes", "remove", customer, String(number)], status: 1)
+        #expect(refused.log.contains("The note is"), "\(refused.log)")
+        #expect(try scene.site.run("notes", "remove", customer, String(number)).text.contains("is removed"))
+        #expect(try remote(["notes", "list", customer]).text.contains("called twice"))
     }
 
     @Test(.timeLimit(.minutes(4)))

@@ -26,6 +26,7 @@ struct PersonalColumnTests {
         console_user: name password role zone
         customer: offering_override !original_app_user_id original_application_version restore_behavior
         customer_attribute: !app_user_id key !value
+        customer_note: !app_user_id author !text
         database_position: cluster installation reason
         deletion: actor counts !names policy !reason state
         deletion_delivery: delivery

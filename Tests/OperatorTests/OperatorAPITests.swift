@@ -18,7 +18,7 @@ struct OperatorAPITests {
     private static let paths: [(path: String, section: DeskSection)] = [
         ("/me", .me), ("/overview", .overview), ("/search?q=anna", .search), ("/customers", .customers),
         ("/customers/anna", .customers), ("/customers/anna/timeline", .customers),
-        ("/customers/anna/events", .customers),
+        ("/customers/anna/events", .customers), ("/customers/anna/notes", .customers),
         ("/purchases?id=\(OperatorFixture.otid)", .purchases),
         ("/purchases/demo/Production/\(OperatorFixture.otid)", .purchases),
         ("/events", .events), ("/events/1", .events), ("/endpoints", .endpoints), ("/endpoints/ep_1", .endpoints),

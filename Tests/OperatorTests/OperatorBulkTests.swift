@@ -241,6 +241,71 @@ struct OperatorBulkTests {
         #expect(try fixture.database.count("SELECT count(*) FROM entitled.held_notification") == 2)
     }
 
+    @Test func `deliveries of events that match are sent again, the customer's as the customer's`() throws {
+        try make(0..<700, .dead)
+        let body = Self.job("resend_events", ["type": .string("RENEWAL"), "environment": .string("Production")])
+        let preview = fixture.post("/jobs?preview=true", body).json["rows"]
+        #expect(
+            preview?["would_queue"] == .int(700) && preview?["is_complete"] == .bool(true), "\(preview?.text ?? "")")
+        let job = try number(fixture.post("/jobs", body))
+        #expect(try run(job).counts == JobCounts(matched: 700, queued: 700, skipped: 0))
+        #expect(try count("job = \(job) AND event_type = 'RENEWAL'") == 700)
+        #expect(try fixture.database.texts("SELECT target FROM entitled.job") == ["events"])
+        let one = Self.job("resend_events", ["purchase": .string("300013")])
+        #expect(fixture.post("/jobs?preview=true", one).json["rows"]?["would_queue"] == .int(2))
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id, will_renew,
+                version, updated_ms) VALUES (1, 'demo', 0, '300015', 'ben', 'monthly', true, 1, 1000)
+            """)
+        let his = Self.job("resend_events", ["customer": .string("ben"), "type": .string("EXPIRATION")])
+        let customer = try number(fixture.post("/jobs", his))
+        #expect(try run(customer).counts.queued == 2)
+        #expect(try fixture.database.texts("SELECT target FROM entitled.job WHERE kind = 'customer_resend'") == ["ben"])
+        let none = Self.request(["kind": .string("resend_events"), "ids": .strings(["x"])])
+        #expect(fixture.post("/jobs", none).status == 400)
+    }
+
+    @Test func `a paused endpoint with much in line keeps no job waiting`() throws {
+        try make(0..<300, .pending)
+        try make(300..<310, .dead)
+        let later = SystemClock().now() + 3_600_000
+        try fixture.database.execute(
+            "UPDATE entitled.endpoint SET paused_until_ms = $1 WHERE id = 'ep_1'", [.int8(later)])
+        try fixture.database.execute("UPDATE entitled.delivery SET state = 1 WHERE endpoint = 'ep_2' AND state = 0")
+        let job = try number(fixture.post("/jobs", Self.dead))
+        var waits = 0
+        let done = try JobDriver(job, kinds: BulkWork.kinds).attend(on: worker, rest: { _ in }) { _, isWaiting in
+            waits += isWaiting ? 1 : 0
+            return waits > 3
+        }
+        #expect(done.state == .done && done.counts.queued == 20, "\(done)")
+    }
+
+    @Test func `a command on the host needs no operator, and no console can pretend to be one`() throws {
+        try make(0..<2, .dead)
+        let selection = BulkSelection(
+            .deliveries(DeliveryQuery.Filter(state: .dead), event: nil), until: SystemClock().now())
+        let request = ChangeTable.Request(
+            .bulkResend, "deliveries", parameters: selection.json, reason: "down",
+            by: ChangeOrigin(user: "root@host", credential: .host, address: "", userAgent: nil),
+            idempotencyKey: "k", fingerprint: [UInt8](repeating: 1, count: 32))
+        let console = try fixture.database.connect(role: "entitled_console")
+        #expect(throws: PostgresError.self) { _ = try ChangeTable.ask(request, on: console) }
+        var pretended = request
+        pretended = ChangeTable.Request(
+            .bulkResend, "deliveries", parameters: selection.json, reason: "down",
+            by: ChangeOrigin(user: "operator", credential: .host, address: "", userAgent: nil),
+            idempotencyKey: "k", fingerprint: [UInt8](repeating: 1, count: 32))
+        #expect(throws: PostgresError.self) { _ = try ChangeTable.ask(pretended, on: console) }
+        guard case .asked(let job) = try ChangeTable.ask(request, on: worker) else { throw TestFailure("not asked") }
+        #expect(try run(job).counts.queued == 4)
+        let entry = fixture.get("/audit?actor=root@host").json["items"]?.arrayValue?.first
+        #expect(entry?["outcome"] == .string("done") && entry?["credential"] == .null, "\(entry?.text ?? "")")
+        let cancelled = try worker.transaction { try ChangeTable.cancel(job, by: "root@host", on: worker) }
+        #expect(cancelled == nil)
+    }
+
     // MARK: - What is in it
 
     @Test func `what dies after the preview is not in it`() throws {

@@ -21,7 +21,7 @@ struct OperatorFindingTests {
             for role in [OperatorRole.operator, .support] {
                 let found = hits(text, as: role)
                 #expect(found.map { $0["id"] } == [.string("anna")], "\(text) \(role)")
-                #expect(found.first?["matched"] == .string("attribute $email"))
+                #expect(found.first?["matched"] == .string("attribute, as the app says: $email"))
                 // What was searched is known; nothing else is told.
                 #expect(!fixture.get("/search?q=annabel%40example.com", as: role).text.contains("annabel"))
             }
@@ -38,6 +38,23 @@ struct OperatorFindingTests {
             """)
         #expect(hits("annabel@example.com").map { $0["id"] } == [.string("anna"), .string("ben")])
         #expect(hits("+43 1 23").map { $0["id"] } == [.string("anna")])
+        // A role that sees values masked does not learn them by guesses.
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms) VALUES ('ben', 'pin', '4711', 1)
+            """)
+        for text in ["4711", "pin=4711"] {
+            #expect(hits(text).map { $0["id"] } == [.string("ben")])
+            #expect(hits(text, as: .support).isEmpty)
+        }
+        // What another id of the customer had before is not what the customer has.
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ('ben2', 'ben', 1);
+            INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms) VALUES ('ben2', 'pin', '4712', 2)
+            """)
+        #expect(hits("4711").isEmpty)
+        #expect(hits("4712").map { $0["id"] } == [.string("ben")])
         // Without the index, as in a schema whose step is not done.
         try fixture.database.execute("DROP INDEX entitled.customer_attribute_value")
         #expect(hits("annabel@example.com").isEmpty)

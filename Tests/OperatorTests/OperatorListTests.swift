@@ -147,4 +147,35 @@ struct OperatorListTests {
         #expect(fixture.get("/purchases?limit=100").json["items"]?.arrayValue?.count == count)
         #expect(fixture.get("/purchases?limit=100&customer=ben").json["items"]?.arrayValue?.count == count)
     }
+
+    @Test func `the audit has every file that leaves, and whose rows it has`() throws {
+        let fixture = try OperatorFixture()
+        #expect(fixture.get("/deliveries?state=delivered&format=csv").status == 200)
+        #expect(fixture.get("/customers/Anna@home/events?format=csv", as: .support).status == 200)
+        #expect(
+            fixture.get("/events?customer=ben&type=X", as: .integrator, headers: ["Accept": "text/csv"]).status == 200)
+        #expect(fixture.get("/customers?format=csv", as: .read).status == 403)
+        let entries = fixture.get("/audit").json["items"]?.arrayValue ?? []
+        func texts(_ name: String) -> [String?] { entries.map { $0[name]?.stringValue } }
+        #expect(texts("kind") == ["customer_export", "customer_export", "export"])
+        #expect(texts("target") == ["ben", "Anna@home", "deliveries"])
+        #expect(
+            texts("message") == [
+                "0 rows; of events; type=X", "3 rows; of customers/{id}/events", "3 rows; state=delivered",
+            ])
+        #expect(texts("outcome") == ["done", "done", "done"])
+        #expect(fixture.get("/audit?kind=customer_export&target=Anna@home").json["items"]?.arrayValue?.count == 1)
+        // A role that sees no customers is not told whose rows they were.
+        let own = fixture.get("/audit", as: .integrator).json["items"]?.arrayValue?.first
+        #expect(own?["target"] == .string("") && own?["message"] == .null)
+        let console = try fixture.database.connect(role: "entitled_console")
+        for kind in ["grant", "bulk_resend"] {
+            #expect(throws: PostgresError.self) {
+                _ = try console.query(
+                    """
+                    INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES (1, 'operator', $1, 'x', 'done')
+                    """, [.text(kind)])
+            }
+        }
+    }
 }

@@ -24,7 +24,8 @@ struct SchemaDocument {
         (
             "Customers",
             [
-                "customer", "app_user_id", "customer_attribute", "account", "account_join", "account_due",
+                "customer", "app_user_id", "customer_attribute", "customer_note", "account", "account_join",
+                "account_due",
                 "owner_setting", "owner_salt", "app_post", "account_look",
             ]
         ),

@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "status" | "search" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints pause" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases show" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "jobs" | "jobs list" | "jobs show" | "jobs cancel" | "outages" | "outages list" | "outages show" | "actions" | "actions list" | "audit" | "audit list" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "charts" | "charts list" | "charts show" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "status" | "search" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints pause" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "notes" | "notes list" | "notes add" | "notes remove" | "purchases" | "purchases list" | "purchases show" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "jobs" | "jobs list" | "jobs show" | "jobs cancel" | "outages" | "outages list" | "outages show" | "actions" | "actions list" | "audit" | "audit list" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "charts" | "charts list" | "charts show" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -106,6 +106,12 @@ _entitled() {
         "notifications show --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "notifications reprocess --app") return ;;
         "notifications reprocess --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "notifications reprocess --state") mapfile -t COMPREPLY < <(compgen -W "pending applied held" -- "$current"); return ;;
+        "notifications reprocess --type") return ;;
+        "notifications reprocess --subtype") return ;;
+        "notifications reprocess --purchase") return ;;
+        "notifications reprocess --since") return ;;
+        "notifications reprocess --until") return ;;
         "notifications reprocess --reason") return ;;
         "notifications reprocess --url") return ;;
         "notifications reprocess --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -146,6 +152,15 @@ _entitled() {
         "deliveries show --url") return ;;
         "deliveries show --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "deliveries show --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "deliveries resend --endpoint") return ;;
+        "deliveries resend --state") mapfile -t COMPREPLY < <(compgen -W "pending delivered dead held" -- "$current"); return ;;
+        "deliveries resend --type") return ;;
+        "deliveries resend --status") return ;;
+        "deliveries resend --attempts-min") return ;;
+        "deliveries resend --event") return ;;
+        "deliveries resend --customer") return ;;
+        "deliveries resend --since") return ;;
+        "deliveries resend --until") return ;;
         "deliveries resend --reason") return ;;
         "deliveries resend --url") return ;;
         "deliveries resend --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -183,6 +198,20 @@ _entitled() {
         "customers revoke-grant --url") return ;;
         "customers revoke-grant --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "customers revoke-grant --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "notes list --after") return ;;
+        "notes list --limit") return ;;
+        "notes list --watch") return ;;
+        "notes list --url") return ;;
+        "notes list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "notes list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "notes add --reason") return ;;
+        "notes add --url") return ;;
+        "notes add --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "notes add --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "notes remove --reason") return ;;
+        "notes remove --url") return ;;
+        "notes remove --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "notes remove --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "purchases list --customer") return ;;
         "purchases list --id") return ;;
         "purchases list --app") return ;;
@@ -268,6 +297,10 @@ _entitled() {
         "jobs show --url") return ;;
         "jobs show --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "jobs show --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "jobs cancel --reason") return ;;
+        "jobs cancel --url") return ;;
+        "jobs cancel --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "jobs cancel --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "outages list --watch") return ;;
         "outages list --url") return ;;
         "outages list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -288,7 +321,7 @@ _entitled() {
         "actions list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "actions list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "audit list --actor") return ;;
-        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel" -- "$current"); return ;;
+        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim" -- "$current"); return ;;
         "audit list --target") return ;;
         "audit list --since") return ;;
         "audit list --until") return ;;
@@ -360,7 +393,7 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api console setup migrate verify status search endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay jobs outages actions audit import compare export journal refunds report charts listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api console setup migrate verify status search endpoints secrets notifications events deliveries customers notes purchases products catalog keys users apple replay jobs outages actions audit import compare export journal refunds report charts listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
@@ -388,14 +421,14 @@ _entitled() {
         "notifications") words="list show reprocess --config --json --help" ;;
         "notifications list") words="--state --type --subtype --source --purchase --app --environment --since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "notifications show") words="--app --environment --raw --watch --url --key-file --ca-file --config --json --help" ;;
-        "notifications reprocess") words="--app --environment --reason --wait --url --key-file --ca-file --config --json --help" ;;
+        "notifications reprocess") words="--app --environment --matching --preview --yes --state --type --subtype --purchase --since --until --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "events") words="list show --config --json --help" ;;
         "events list") words="--type --app --environment --customer --purchase --since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "events show") words="--watch --url --key-file --ca-file --config --json --help" ;;
         "deliveries") words="list show resend --config --json --help" ;;
         "deliveries list") words="--endpoint --state --type --status --attempts-min --event --customer --since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "deliveries show") words="--watch --url --key-file --ca-file --config --json --help" ;;
-        "deliveries resend") words="--as-new-id --reason --wait --url --key-file --ca-file --config --json --help" ;;
+        "deliveries resend") words="--as-new-id --matching --preview --yes --endpoint --state --type --status --attempts-min --event --customer --since --until --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "customers") words="show list alias transfer restore-behavior delete deletions export grant revoke-grant --config --json --help" ;;
         "customers show") words="--all --skip --as-heard --watch --url --key-file --ca-file --config --json --help" ;;
         "customers list") words="--since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
@@ -407,6 +440,10 @@ _entitled() {
         "customers export") words="--output --config --json --help" ;;
         "customers grant") words="--duration --until --start --create --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "customers revoke-grant") words="--reason --yes --wait --url --key-file --ca-file --config --json --help" ;;
+        "notes") words="list add remove --config --json --help" ;;
+        "notes list") words="--after --limit --watch --url --key-file --ca-file --config --json --help" ;;
+        "notes add") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
+        "notes remove") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "purchases") words="list show claim --config --json --help" ;;
         "purchases list") words="--unclaimed --customer --id --app --environment --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases show") words="--app --environment --watch --url --key-file --ca-file --config --json --help" ;;
@@ -445,7 +482,7 @@ _entitled() {
         "jobs") words="list show cancel --config --json --help" ;;
         "jobs list") words="--state --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "jobs show") words="--wait --watch --url --key-file --ca-file --config --json --help" ;;
-        "jobs cancel") words="--config --json --help" ;;
+        "jobs cancel") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "outages") words="list show --config --json --help" ;;
         "outages list") words="--watch --url --key-file --ca-file --config --json --help" ;;
         "outages show") words="--watch --url --key-file --ca-file --config --json --help" ;;

@@ -180,9 +180,12 @@ enum PageParts {
         call.query.names.subtracting([EnvironmentSwitch.name, "environment"]).contains { call.query[$0] != "" }
     }
 
-    /// What comes behind a list: how far back it was read, and its next part.
-    static func more<Item>(_ list: DeskList<Item>, of path: LocalPath, _ call: PageCall) -> Node {
-        guard list.next != nil || list.lookedBackTo != nil else { return .none }
+    /// What comes behind a list: how far back it was read, its next part, and its rows as a file.
+    static func more<Item>(
+        _ list: DeskList<Item>, of path: LocalPath, hasFile: Bool = false, _ call: PageCall
+    ) -> Node {
+        let hasFile = hasFile && !list.items.isEmpty
+        guard list.next != nil || list.lookedBackTo != nil || hasFile else { return .none }
         return Tag.div(.classes(.more)) {
             if let instant = list.lookedBackTo {
                 Tag.span {
@@ -196,6 +199,12 @@ enum PageParts {
                     list.items.isEmpty ? "Look further back" : "Next page"
                 }
             }
+            if hasFile {
+                Tag.a(
+                    .href(again(path, call).with("after", nil).with("limit", nil).with("format", "csv")),
+                    .title("All rows that fit, 10,000 at most. The audit notes it.")
+                ) { "CSV" }
+            }
         }
     }
 
@@ -207,9 +216,11 @@ enum PageParts {
     }
 
     /// A list's rows, or why there are none.
+    ///
+    /// - Parameter hasFile: whether the list is to be had as CSV.
     static func rows<Item>(
-        _ caption: String, _ list: DeskList<Item>, of path: LocalPath, none: String, _ call: PageCall,
-        _ columns: [Column<Item>]
+        _ caption: String, _ list: DeskList<Item>, of path: LocalPath, none: String, hasFile: Bool = true,
+        _ call: PageCall, _ columns: [Column<Item>]
     ) -> Node {
         let isFiltered = isFiltered(call) || call.environment != nil
         return .group([
@@ -219,7 +230,7 @@ enum PageParts {
                         ? "Nothing fits these filters so far." : isFiltered ? "Nothing fits these filters." : none,
                     isFiltered ? Tag.p { Node.link(to: path) { "Take all filters away" } } : .none)
                 : table(caption, list.items, columns),
-            more(list, of: path, call),
+            more(list, of: path, hasFile: hasFile, call),
         ])
     }
 }

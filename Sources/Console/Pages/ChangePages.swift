@@ -16,9 +16,18 @@ struct ChangePages: Sendable {
     }
 
     /// The values of a subject, as they stand in the query of the form's address.
-    private static let names = ["id", "app", "environment", "uuid"]
+    private static let names = ["id", "app", "environment", "uuid", "note"]
     /// Fields of the form that are members of the request.
-    private static let members = ["entitlement", "duration", "until", "endpoint", "reason"]
+    private static let members = [
+        "entitlement", "duration", "until", "endpoint", "text", "alias", "create", "to", "purchase", "customer",
+        "reason",
+    ]
+    /// Those of them that are none where they are empty.
+    private static let optional: Set = ["endpoint", "purchase"]
+    /// The plan of a preview.
+    private static let plan = "plan"
+    /// The button that shows what will happen.
+    private static let preview = "preview"
     private static let key = "key"
 
     var routes: [ConsoleRoute] {
@@ -26,7 +35,7 @@ struct ChangePages: Sendable {
             ConsoleRoute("GET", "/changes/new/KIND") { call in .page(try form(call)) },
             ConsoleRoute("POST", "/changes/new/KIND") { call in try ask(call) },
             ConsoleRoute("GET", "/changes/NUMBER") { call in .page(try change(call)) },
-            ConsoleRoute("GET", "/audit") { call in .page(try ChangePages.audit(call)) },
+            ConsoleRoute("GET", "/audit") { call in try call.export("audit") ?? .page(try ChangePages.audit(call)) },
         ]
     }
 
@@ -42,7 +51,7 @@ struct ChangePages: Sendable {
         return kind
     }
 
-    private func form(_ call: PageCall, problem: DeskError? = nil) throws -> Page {
+    private func form(_ call: PageCall, problem: DeskError? = nil, _ preview: ChangePreview? = nil) throws -> Page {
         let kind = try ChangePages.kind(call)
         let subject = ChangePages.subject(of: call)
         let path = ConsolePath.newChange(kind)
@@ -52,6 +61,7 @@ struct ChangePages: Sendable {
             Tag.h1 { kind.title }
             Tag.p(.classes(.lead)) { Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? "")) }
             if let problem { LoginPages.alert(problem.message) }
+            if let preview { ChangePages.effect(preview) }
             Tag.form(.classes(.form), .post, .action(path)) {
                 call.token(for: path)
                 for name in ChangePages.names {
@@ -61,19 +71,15 @@ struct ChangePages: Sendable {
                 Tag.input(
                     .type(.hidden), .name(ChangePages.key),
                     .value(standing ?? Hex.encode(SecureRandom.bytes(16))))
+                if let preview { Tag.input(.type(.hidden), .name(ChangePages.plan), .value(preview.planText)) }
                 fields(kind, call)
-                Tag.div(.classes(.field)) {
-                    Tag.label(.label(for: .reason)) { "Reason" }
-                    Tag.input(
-                        .id(.reason), .name("reason"), .type(.text), .value(call.form["reason"] ?? ""), .required,
-                        .maxLength(1000), .autocomplete(.off), .describedBy(.hint))
-                }
-                Tag.p(.id(.hint), .classes(.quiet)) {
-                    kind == .grant || kind == .revoke
-                        ? "It stands in the audit and in the customer's log, for example a ticket."
-                        : "It stands in the audit, for example a ticket."
-                }
+                if kind.needsReason { reason(kind, call) }
                 Tag.button(.type(.submit)) { kind.button }
+                if kind.needsReason {
+                    Tag.button(.type(.submit), .name(ChangePages.preview), .value("true"), .unvalidated) {
+                        "Show what will happen"
+                    }
+                }
             }
             if let back = ConsolePath.subject(kind, subject) {
                 Tag.p { Node.link(to: back) { "Back, without a change" } }
@@ -81,8 +87,99 @@ struct ChangePages: Sendable {
         }
     }
 
+    private func reason(_ kind: ChangeKind, _ call: PageCall) -> Node {
+        .group([
+            field("Reason", .reason, "reason", call, .maxLength(1000), .describedBy(.hint)),
+            Tag.p(.id(.hint), .classes(.quiet)) {
+                kind.targetClass == .customer
+                    ? "It stands in the audit and in the customer's log, for example a ticket."
+                    : "It stands in the audit, for example a ticket."
+            },
+        ])
+    }
+
+    private func field(
+        _ title: String, _ id: ElementID, _ name: String, _ call: PageCall, isNeeded: Bool = true, _ more: Attribute?...
+    ) -> Node {
+        Tag.div(.classes(.field)) {
+            Tag.label(.label(for: id)) { title }
+            Tag.input(
+                [
+                    .id(id), .name(name), .type(.text), .value(call.form[name] ?? ""), isNeeded ? .required : nil,
+                    .autocomplete(.off), .unspelled,
+                ] + more)
+        }
+    }
+
+    /// What a preview shows: before and after, and which webhooks go to whom.
+    private static func effect(_ preview: ChangePreview) -> Node {
+        let effect = preview.effect
+        let (before, after) = (effect.before.members ?? [], effect.after.members ?? [])
+        let names = (before + after).map(\.name).reduce(into: [String]()) { all, name in
+            if !all.contains(name) { all.append(name) }
+        }
+        return .group([
+            Tag.h2 { "What will happen" },
+            effect.refusal.map { refusal in
+                Tag.div(.classes(.notice, .bad), .role(.status)) {
+                    Tag.p { Node.untrusted("It would be refused. \(refusal)") }
+                }
+            } ?? .none,
+            names.isEmpty
+                ? .none
+                : PageParts.table(
+                    "Before and after", names,
+                    [
+                        Column("What", text: { $0.replacing("_", with: " ") }),
+                        Column("Before", text: { told(effect.before[$0]) }),
+                        Column("After", text: { told(effect.after[$0]) }),
+                    ]),
+            effect.webhooks.isEmpty
+                ? .none
+                : PageParts.table(
+                    "Webhooks", effect.webhooks,
+                    [
+                        Column("Type", text: \.type),
+                        Column("To", text: { $0.endpoints.joined(separator: ", ") }),
+                        Column("Held for", text: { $0.held.joined(separator: ", ") }),
+                    ]),
+        ])
+    }
+
+    /// A value for people; nil: there is none.
+    private static func told(_ value: JSON?) -> String? {
+        switch value {
+        case nil, .null?: nil
+        case .bool(let flag)?: flag ? "yes" : "no"
+        case .array(let values)?: values.map { $0.stringValue ?? $0.text }.joined(separator: ", ")
+        case .some(let value): value.stringValue ?? value.text
+        }
+    }
+
     private func fields(_ kind: ChangeKind, _ call: PageCall) -> Node {
         switch kind {
+        case .note:
+            Tag.div(.classes(.field)) {
+                Tag.label(.label(for: .text)) { "Note" }
+                Tag.textarea(
+                    .id(.text), .name("text"), .rows(6), .required, .maxLength(CustomerNoteTable.longest),
+                    .autocomplete(.off)
+                ) { Node.text(call.form["text"] ?? "") }
+            }
+        case .alias:
+            .group([
+                field("Other id", .alias, "alias", call),
+                select(
+                    "If no customer has it", .create, "create",
+                    [("false", "refuse it"), ("true", "add it as a new id")], call),
+            ])
+        case .transfer:
+            .group([
+                field("To the customer", .to, "to", call),
+                field(
+                    "Only this purchase (original transaction id)", .purchase, "purchase", call, isNeeded: false),
+            ])
+        case .claim: field("For the customer", .customer, "customer", call)
         case .grant:
             .group([
                 select("Entitlement", .entitlement, "entitlement", entitlements(call), call),
@@ -99,7 +196,7 @@ struct ChangePages: Sendable {
                     return (instant, "\(instant), for \(words)")
                 }, call)
         case .eventResend: endpoints(call)
-        case .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
+        case .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
             .bulkReprocess, .customerResend, .customerGiveUp:
             .none
         }
@@ -122,10 +219,14 @@ struct ChangePages: Sendable {
     private func select(
         _ title: String, _ id: ElementID, _ name: String, _ choices: [(value: String, text: String)], _ call: PageCall
     ) -> Node {
-        Tag.div(.classes(.field)) {
+        // What was chosen stays chosen, also where the choices are counted from now.
+        let kept: [(value: String, text: String)]? = call.form[name].flatMap { value in
+            choices.contains { $0.value == value } ? nil : [(value: value, text: value)]
+        }
+        return Tag.div(.classes(.field)) {
             Tag.label(.label(for: id)) { title }
             Tag.select(.id(id), .name(name)) {
-                for choice in choices {
+                for choice in (kept ?? []) + choices {
                     Tag.option(.value(choice.value), choice.value == call.form[name] ? .selected : nil) { choice.text }
                 }
             }
@@ -148,18 +249,27 @@ struct ChangePages: Sendable {
         let members = ChangePages.members.compactMap { name in
             // Every endpoint is none in particular.
             call.form[name].flatMap { value in
-                name == "endpoint" && value.isEmpty ? nil : JSON.Member(name: name, value: .string(value))
+                ChangePages.optional.contains(name) && value.isEmpty
+                    // A text field of several lines is sent with CR LF.
+                    ? nil : JSON.Member(name: name, value: .string(value.replacing("\r\n", with: "\n")))
             }
         }
-        let client = call.client
-        let origin = ChangeOrigin(
-            user: viewer.name, credential: .session(viewer.session.id),
-            address: client.address.map { "\($0)" } ?? "", userAgent: client.browser)
+        let body = JSON.object(members.filter { $0.name != "reason" || kind.needsReason }).bytes
         do {
+            if call.form[ChangePages.preview] != nil {
+                let named = JSON.object(members.filter { $0.name != "reason" }).bytes
+                return .page(
+                    try form(
+                        call,
+                        try desk.preview(
+                            kind, of: ChangePages.subject(of: call), body: named, by: call.asked(by: viewer),
+                            from: call.asking(viewer), now: call.clock.now, on: call.connection)))
+            }
+            let plan = call.form[ChangePages.plan].flatMap { $0.isEmpty ? nil : $0 }
             let asked = try desk.ask(
-                kind, of: ChangePages.subject(of: call), body: JSON.object(members).bytes, by: call.asked(by: viewer),
-                from: origin, idempotencyKey: call.form[ChangePages.key] ?? "", now: call.clock.now,
-                on: call.connection)
+                kind, of: ChangePages.subject(of: call), body: body, by: call.asked(by: viewer),
+                from: call.asking(viewer), idempotencyKey: call.form[ChangePages.key] ?? "", insisting: plan,
+                now: call.clock.now, on: call.connection)
             return .after(asked.job, then: ConsolePath.change(asked.job))
         } catch let error as DeskError where error.status == 400 || error.status == 409 {
             return .page(try form(call, problem: error))
@@ -228,6 +338,14 @@ struct ChangePages: Sendable {
             ] + facts(answer.deliveries ?? [:]))
     }
 
+    /// Why rows were left as they are.
+    static func facts(_ skipped: [BulkSkip: Int64]) -> [(name: String, value: Node?)] {
+        BulkSkip.allCases.compactMap { reason -> (name: String, value: Node?)? in
+            guard let count = skipped[reason], count > 0 else { return nil }
+            return (reason.words, .text(PageParts.grouped(count)))
+        }
+    }
+
     /// How many deliveries are in each state.
     static func facts(_ deliveries: [DeliveryState: Int64]) -> [(name: String, value: Node?)] {
         DeliveryState.allCases.compactMap { state -> (name: String, value: Node?)? in
@@ -255,6 +373,14 @@ struct ChangePages: Sendable {
 
     // MARK: - The audit
 
+    private static func title(ofEntry kind: String) -> String {
+        switch AuditTable.Look(rawValue: kind) {
+        case .export: "Export a list"
+        case .customerExport: "Export rows of a customer"
+        case nil: ChangeKind(rawValue: kind)?.title ?? kind
+        }
+    }
+
     private static func audit(_ call: PageCall) throws -> Page {
         let list = try call.ask { try $0.audit(try call.question(AuditQuestion.self, of: "audit")) }
         return Page("Audit", section: .audit, api: call.api("audit")) {
@@ -266,7 +392,7 @@ struct ChangePages: Sendable {
             }
             PageParts.filters(
                 [
-                    .init("kind", "Change", .type, .choice(ChangeKind.allCases.map(\.rawValue))),
+                    .init("kind", "What", .type, .choice(AuditQuestion.kinds)),
                     .init("actor", "Operator", .name), .init("target", "About", .customer),
                     .init("since", "Since", .since), .init("until", "Until", .until),
                 ], of: ConsoleSection.audit.path, call)
@@ -276,15 +402,15 @@ struct ChangePages: Sendable {
                 [
                     Column("When") { row in call.clock.time(row.at) },
                     Column("Operator", text: \.actor),
-                    Column("Change") { row in
-                        let title = ChangeKind(rawValue: row.kind)?.title ?? row.kind
+                    Column("What") { row in
+                        let title = ChangePages.title(ofEntry: row.kind)
                         return row.job.map { job in Node.link(to: ConsolePath.change(job)) { title } } ?? .text(title)
                     },
                     Column("About") { row in .identifier(row.target, shown: 32) },
                     Column("Outcome") { row in
                         PageParts.badge(row.outcome, row.outcome == "done" ? .good : .bad)
                     },
-                    Column("Reason", text: \.reason), Column("Why not", text: \.message),
+                    Column("Reason", text: \.reason), Column("Details", text: \.message),
                     Column("From", text: \.address),
                     Column("Job", isNumber: true) { row in
                         row.job.map { job in Node.link(to: ConsolePath.job(job)) { String(job) } } ?? .none
@@ -327,6 +453,11 @@ extension ConsolePath {
                 let environment = subject["environment"].flatMap(StoreEnvironment.init(rawValue:))
             else { return nil }
             return notification(app: app, environment: environment, uuid: uuid)
+        case .claim:
+            guard let app = subject["app"], let id = subject["id"],
+                let environment = subject["environment"].flatMap(StoreEnvironment.init(rawValue:))
+            else { return nil }
+            return purchase(PurchaseKey(app: app, environment: environment, originalTransactionID: id))
         default: return subject["id"].flatMap { self.subject(kind, target: $0, .null) }
         }
     }
@@ -334,7 +465,8 @@ extension ConsolePath {
     static func subject(_ kind: ChangeKind, target: String, _ parameters: JSON) -> LocalPath? {
         switch kind {
         // To roles that see no customers it is not told.
-        case .grant, .revoke, .customerResend, .customerGiveUp: target.isEmpty ? nil : customer(target)
+        case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim:
+            target.isEmpty ? nil : customer(target)
         case .resend: delivery(target)
         case .eventResend: event(target)
         case .jobCancel: Int64(target).map { change($0) }
@@ -387,6 +519,11 @@ extension ChangeKind {
         case .customerResend: "Send a customer's deliveries again"
         case .customerGiveUp: "Give up a customer's deliveries"
         case .jobCancel: "Cancel a job"
+        case .note: "Add a note"
+        case .noteRemove: "Remove a note"
+        case .alias: "Add an id, or join two customers"
+        case .transfer: "Move purchases to another customer"
+        case .claim: "Claim a purchase for a customer"
         }
     }
 
@@ -398,6 +535,11 @@ extension ChangeKind {
         case .reprocess, .bulkReprocess: "Process again"
         case .bulkGiveUp, .customerGiveUp: "Give up"
         case .jobCancel: "Cancel the job"
+        case .note: "Add a note"
+        case .noteRemove: "Remove"
+        case .alias: "Add an id"
+        case .transfer: "Move purchases"
+        case .claim: "Claim"
         case .endpointEnable: "Enable"
         case .endpointDisable: "Disable"
         case .endpointPause: "Pause"
@@ -417,6 +559,17 @@ extension ChangeKind {
         case .bulkGiveUp, .customerGiveUp: "The deliveries are not tried any more."
         case .bulkReprocess: "The notifications are verified and applied again."
         case .jobCancel: "The job \(id) ends where it is; what it sent or queued stays so."
+        case .note: "Operators see it on the page of \(id); it goes with the customer."
+        case .noteRemove: "The note on \(id) is gone for good; only its author can remove it."
+        case .alias:
+            "\(id) gets another id. If a customer has that, both become one, with all purchases and attributes; it cannot be"
+                + " undone."
+        case .transfer:
+            "The purchases of \(id) move to another customer and stay there, whatever Apple signs later; grants stay. Consumers"
+                + " get an event of it."
+        case .claim:
+            "The purchase \(id) goes to the customer as if it was restored in the app: an anonymous owner is joined with them;"
+                + " with another owner, restore_behavior decides."
         case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."

@@ -41,6 +41,10 @@ enum ChartPages {
     private static func csv(_ call: PageCall) throws -> PageAnswer {
         let answer = try call.ask { try $0.chart(call.parameter("NAME"), try question(call)) }
         let days = [answer.scope.calendar.from, answer.scope.calendar.to].map { Timestamp.text($0).prefix(10) }
+        if let viewer = call.viewer {
+            try DeskExport.note(
+                "charts/\(answer.name.rawValue)", rows: nil, filters: "", by: call.asking(viewer), on: call.connection)
+        }
         return .file(
             "\(answer.name.rawValue)-\(days.joined(separator: "-")).csv", type: "text/csv; charset=utf-8",
             Array(answer.csv.utf8))

@@ -7,7 +7,7 @@ import Subscriptions
 /// Customers: the list of the newest, and one with what they have, why, and what happened.
 enum CustomerPages {
     static let routes = [
-        ConsoleRoute("GET", "/customers") { call in .page(try list(call)) },
+        ConsoleRoute("GET", "/customers") { call in try call.export("customers") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/customers/ID") { call in .page(try customer(call)) },
     ]
 
@@ -45,9 +45,13 @@ enum CustomerPages {
 
     private static func customer(_ call: PageCall) throws -> Page {
         let id = call.parameter("ID")
-        let (answer, timeline, order) = try call.ask { desk in
+        let (answer, timeline, order, notes) = try call.ask { desk in
             let question = try call.question(TimelineQuestion.self, of: "timeline of \(id)")
-            return (try desk.customer(id), try desk.timeline(of: id, question), question.order)
+            let answer = try desk.customer(id)
+            return (
+                answer, try desk.timeline(of: id, question), question.order,
+                try desk.newestNotes(of: answer.profile.appUserIDs)
+            )
         }
         let original = answer.profile.originalAppUserID
         return Page(
@@ -58,12 +62,14 @@ enum CustomerPages {
             Tag.h1 { Node.identifier(original, shown: 48) }
             head(answer, call)
             entitlements(answer)
-            call.changes([.grant, .revoke], of: ["id": original])
+            call.changes([.grant, .revoke, .transfer, .alias], of: ["id": original])
+            forCustomer(answer)
             Tag.div(.classes(.columns)) {
                 purchases(answer)
                 Tag.section {
                     ids(answer, call)
                     attributes(answer, call)
+                    CustomerPages.notes(notes, of: original, call)
                 }
             }
             steps(timeline, order, of: original, call)
@@ -122,6 +128,43 @@ enum CustomerPages {
                 }
             }
         }
+    }
+
+    /// What may be told to the customer as it is.
+    private static func forCustomer(_ answer: CustomerAnswer) -> Node {
+        let sentences = answer.explanation.entitlements.map(\.customerSentence)
+        guard !sentences.isEmpty else { return .none }
+        return Tag.details(.classes(.card)) {
+            Tag.summary { "Copy for the customer" }
+            Tag.p { Node.untrusted(sentences.joined(separator: " ")) }
+        }
+    }
+
+    private static func notes(_ notes: [NoteRow], of id: String, _ call: PageCall) -> Node {
+        .group([
+            Tag.h2 { "Notes" },
+            notes.isEmpty
+                ? PageParts.empty("No operator noted anything.")
+                : Tag.ol(.classes(.steps)) {
+                    for note in notes {
+                        Tag.li(.classes(.step)) {
+                            Node.lines(note.text, spoken: "Note of \(note.author)")
+                            Tag.p(.classes(.quiet)) {
+                                Node.untrusted(note.author)
+                                " "
+                                call.clock.time(note.made)
+                                if note.author == call.viewer?.name {
+                                    " "
+                                    Node.link(
+                                        to: ConsolePath.newChange(.noteRemove, ["id": id, "note": String(note.id)])
+                                    ) { "Remove …" }
+                                }
+                            }
+                        }
+                    }
+                },
+            call.changes([.note], of: ["id": id]),
+        ])
     }
 
     private static func kind(_ entitlement: EntitlementExplanation) -> StyleClass {

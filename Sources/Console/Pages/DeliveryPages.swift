@@ -1,12 +1,13 @@
 import Base
 import Database
+import HTTP
 import Markup
 import Operator
 
 /// Deliveries: webhooks and their attempts.
 enum DeliveryPages {
     static let routes = [
-        ConsoleRoute("GET", "/deliveries") { call in .page(try list(call)) },
+        ConsoleRoute("GET", "/deliveries") { call in try call.export("deliveries") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/deliveries/ID") { call in .page(try delivery(call)) },
     ]
 
@@ -30,8 +31,18 @@ enum DeliveryPages {
                     .init("status", "Last status (404, 5xx)", .status), .init("customer", "Customer", .customer),
                     .init("since", "Since", .since), .init("until", "Until", .until),
                 ], of: path, call)
+            call.many(requests(call))
             PageParts.rows(
                 "Deliveries, the newest first", list, of: path, none: "There is no delivery yet.", call, columns(call))
+        }
+    }
+
+    /// What fits the state of the rows: what waits is not sent again, and what is over cannot be given up.
+    private static func requests(_ call: PageCall) -> [BulkRequest] {
+        switch call.query["state"].flatMap(DeliveryState.init(name:)) {
+        case .pending, .held: [.giveUp]
+        case .delivered, .dead: [.resend]
+        case nil: [.resend, .giveUp]
         }
     }
 

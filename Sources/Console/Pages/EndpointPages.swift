@@ -17,7 +17,7 @@ enum EndpointPages {
             Tag.h1 { "Endpoints" }
             PageParts.rows(
                 "Where events are sent", list, of: ConsoleSection.endpoints.path,
-                none: "No endpoint yet: entitled endpoints add URL", call,
+                none: "No endpoint yet: entitled endpoints add URL", hasFile: false, call,
                 [
                     Column("Endpoint") { row in
                         Node.link(to: ConsolePath.endpoint(row.endpoint.id)) {

@@ -7,7 +7,7 @@ import Subscriptions
 /// Events: what was made, and one with its body and its deliveries.
 enum EventPages {
     static let routes = [
-        ConsoleRoute("GET", "/events") { call in .page(try list(call)) },
+        ConsoleRoute("GET", "/events") { call in try call.export("events") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/events/ID") { call in .page(try event(call)) },
     ]
 
@@ -30,6 +30,7 @@ enum EventPages {
                     .init("purchase", "Purchase", .purchase), .init("since", "Since", .since),
                     .init("until", "Until", .until),
                 ], of: path, call)
+            call.many([.resendEvents])
             PageParts.rows(
                 "Events, the newest first", list, of: path, none: "No event was made yet.", call,
                 [

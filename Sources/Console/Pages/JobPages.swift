@@ -7,7 +7,7 @@ import Operator
 /// Jobs: long work and changes of operators, how far they are, and what came of them.
 enum JobPages {
     static let routes = [
-        ConsoleRoute("GET", "/jobs") { call in .page(try list(call)) },
+        ConsoleRoute("GET", "/jobs") { call in try call.export("jobs") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/jobs/NUMBER") { call in .page(try job(call)) },
     ]
 
@@ -109,6 +109,10 @@ enum JobPages {
             if !isOneStep(job) {
                 counts(job)
                 if job.state == .running { call.changes([.jobCancel], of: ["id": String(number)]) }
+            }
+            if !answer.skipped.isEmpty {
+                Tag.h2 { "Left out" }
+                PageParts.facts(ChangePages.facts(answer.skipped))
             }
             if let deliveries = answer.deliveries, !deliveries.isEmpty {
                 Tag.h2 { "Deliveries" }

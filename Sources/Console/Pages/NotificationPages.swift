@@ -6,7 +6,7 @@ import Operator
 /// Notifications: what Apple sent, and what became of it.
 enum NotificationPages {
     static let routes = [
-        ConsoleRoute("GET", "/notifications") { call in .page(try list(call)) },
+        ConsoleRoute("GET", "/notifications") { call in try call.export("notifications") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/notifications/APP/ENV/UUID") { call in .page(try notification(call)) },
     ]
 
@@ -32,6 +32,7 @@ enum NotificationPages {
                     .init("source", "Source", .source, .choice(NotificationSourceName.allCases.map(\.rawValue))),
                     .init("since", "Since", .since), .init("until", "Until", .until),
                 ], of: path, call)
+            call.many([.reprocess])
             PageParts.rows(
                 "Notifications, the newest first", list, of: path, none: "Nothing came from Apple yet.", call,
                 columns(call))

@@ -8,7 +8,7 @@ import Subscriptions
 /// Purchases: the list, and one with its facts, its periods, and what each thing that came changed of it.
 enum PurchaseRecordPages {
     static let routes = [
-        ConsoleRoute("GET", "/purchases") { call in .page(try list(call)) },
+        ConsoleRoute("GET", "/purchases") { call in try call.export("purchases") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/purchases/APP/ENV/ID") { call in .page(try purchase(call)) },
     ]
 
@@ -114,6 +114,9 @@ enum PurchaseRecordPages {
                     "Bought by "
                     owner
                 }
+            }
+            if !key.isGrant {
+                call.changes([.claim], of: ["app": key.app, "environment": environment.rawValue, "id": id])
             }
             Tag.h2 { "What it is" }
             PageParts.facts(answer.explanation.lines.map { ($0.label.capitalisedStart, .untrusted($0.text)) })

@@ -7,7 +7,9 @@ import Subscriptions
 
 /// Apple's questions about refunds: those that can be answered, the most urgent first, and what came of the others.
 enum RefundPage {
-    static let routes = [ConsoleRoute("GET", "/refunds") { call in .page(try page(call)) }]
+    static let routes = [
+        ConsoleRoute("GET", "/refunds") { call in try call.export("refunds") ?? .page(try page(call)) }
+    ]
 
     /// Of open questions on one page.
     private static let mostOpen = 8
@@ -153,7 +155,8 @@ enum RefundPage {
             list.items.filter { call.environment == nil || $0.request.key.purchase.environment == call.environment },
             next: list.next, lookedBackTo: list.lookedBackTo)
         return PageParts.rows(
-            "Questions, the newest first", shown, of: path, none: "Apple has asked no question about a refund.", call,
+            "Questions, the newest first", shown, of: path, none: "Apple has asked no question about a refund.",
+            hasFile: call.environment == nil, call,
             [
                 Column("Product") { row in
                     PageParts.link(

@@ -17,7 +17,8 @@ enum SearchPage {
                 })
         }
         let list = try call.ask { try $0.search(try call.question(SearchQuestion.self, of: "search")) }
-        if list.items.count == 1, let hit = list.items.first, call.sees(section(hit)) {
+        // An attribute is what an app says: any user may have written another one's address into it.
+        if list.items.count == 1, let hit = list.items.first, !hit.isByAttribute, call.sees(section(hit)) {
             return .redirect(path(hit))
         }
         return .page(
@@ -29,7 +30,12 @@ enum SearchPage {
                 if list.items.isEmpty {
                     PageParts.empty("Nothing is known by this id.", Tag.p { kinds })
                 } else {
-                    PageParts.table("What the id may mean", list.items, columns(call))
+                    PageParts.table("What the text may mean", list.items, columns(call))
+                    if list.items.contains(where: \.isByAttribute) {
+                        Tag.p(.classes(.quiet)) {
+                            "Attributes are what apps say, and prove nothing of a person. At most \(SearchHit.mostByAttribute) are shown."
+                        }
+                    }
                 }
             })
     }

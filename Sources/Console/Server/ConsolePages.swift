@@ -46,6 +46,7 @@ package final class ConsolePages: HTTPHandler, Service {
             + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
             + NotificationPages.routes + ChartPages.routes + ChangePages(parts.changes).routes
+            + BulkPages(parts.changes).routes
             + PurchaseRecordPages.routes
             + OutagePages.routes + RefundPage.routes + ProductPage.routes + JobPages.routes + SettingsPage.routes
         passwords = try DeskThreads(

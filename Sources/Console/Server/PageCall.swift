@@ -45,6 +45,14 @@ struct PageCall {
 
     func parameter(_ name: String) -> String { parameters[name] ?? "" }
 
+    /// Who asks for a change, and from where.
+    func asking(_ viewer: PageViewer) -> ChangeOrigin {
+        let client = self.client
+        return ChangeOrigin(
+            user: viewer.name, credential: .session(viewer.session.id), address: client.address.map { "\($0)" } ?? "",
+            userAgent: client.browser)
+    }
+
     // MARK: - The desk
 
     /// Asks the desk as the viewer, within one snapshot of the database.
@@ -63,6 +71,17 @@ struct PageCall {
     func question<Question: DeskQuestion>(_: Question.Type, of list: String) throws(DeskError) -> Question {
         var parameters = try DeskParameters(query: try listQuery(of: list), of: list)
         return try Question(&parameters, now: clock.now)
+    }
+
+    /// The list of this page with its filters, as a file; nil: the query asks for none.
+    ///
+    /// - Throws: `DeskError`.
+    func export(_ list: String) throws -> PageAnswer? {
+        guard query["format"] == "csv", let viewer else { return nil }
+        let file = try OperatorRoute.export(
+            "/\(list)", query: try listQuery(of: list) ?? "", for: asked(by: viewer), from: asking(viewer), desk,
+            now: clock.now, on: connection)
+        return .file("\(file.name).csv", type: DeskExport.contentType, Array(file.csv.utf8))
     }
 
     func sees(_ section: DeskSection) -> Bool { viewer.map { section.roles.contains($0.role) } ?? false }

@@ -117,7 +117,7 @@ extension CustomerActions {
     }
 
     private func removeRows(of ids: [String], on connection: PostgresConnection) throws {
-        for (table, column, _) in PersonalDataMap.ofCustomers {
+        for (table, column, _) in try PersonalDataMap.ofCustomers(on: connection) {
             _ = try connection.query(
                 "DELETE FROM entitled.\(table) WHERE \(column) = ANY($1::text[])", [.texts(ids)])
         }

@@ -135,7 +135,7 @@ package enum ChangeRedaction {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
         let ids = names.names.keys.sorted()
         let whose: [PostgresValue] = [
-            .int8(deletion.id), .texts(ChangeKind.ofCustomers.map(\.rawValue)), .texts(ids),
+            .int8(deletion.id), .texts(ChangeKind.namesOfCustomers), .texts(ids),
         ]
         let jobs = try redactJobs(
             try connection.query(selectJobs, whose).map { $0 }

@@ -84,7 +84,7 @@ package struct CustomerExport: Sendable {
                 try writer.put(row: try row.bytes("document"))
             }
         }
-        for (table, column, member) in PersonalDataMap.ofCustomers {
+        for (table, column, member) in try PersonalDataMap.ofCustomers(on: connection) {
             let rows = try connection.query(
                 "SELECT to_jsonb(t) AS document FROM entitled.\(table) t WHERE t.\(column) = ANY($1::text[])",
                 [.texts(customer.appUserIDs)])

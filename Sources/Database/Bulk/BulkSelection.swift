@@ -8,6 +8,8 @@ package struct BulkSelection: Sendable {
         /// Deliveries; of the target's, where the change is about a customer.
         case deliveries(DeliveryQuery.Filter, event: String?)
         case deliveryIDs([DeliveryID])
+        /// Deliveries of events; of the target's, where the change is about a customer. `purchase` is an original transaction id.
+        case events(EventQuery.Filter, purchase: String?)
         case notifications(NotificationQuery.Filter)
         case notificationIDs([NotificationIdentity])
     }
@@ -36,6 +38,8 @@ package struct BulkSelection: Sendable {
             switch self.rows {
             case .deliveries(let filter, let event): JSON.Member(name: "deliveries", value: filter.json(event: event))
             case .deliveryIDs(let ids): JSON.Member(name: "delivery_ids", value: .strings(ids.map(\.text)))
+            case .events(let filter, let purchase):
+                JSON.Member(name: "events", value: filter.json(purchase: purchase))
             case .notifications(let filter): JSON.Member(name: "notifications", value: filter.json)
             case .notificationIDs(let ids):
                 JSON.Member(
@@ -67,6 +71,9 @@ package struct BulkSelection: Sendable {
             let read = ids.compactMap { $0.stringValue.flatMap(DeliveryID.init(text:)) }
             guard read.count == ids.count else { return nil }
             rows = .deliveryIDs(read)
+        } else if let filter = json["events"] {
+            guard let read = EventQuery.Filter(json: filter) else { return nil }
+            rows = .events(read, purchase: filter["purchase"]?.stringValue)
         } else if let filter = json["notifications"] {
             guard let read = NotificationQuery.Filter(json: filter) else { return nil }
             rows = .notifications(read)
@@ -111,6 +118,28 @@ extension DeliveryQuery.Filter {
             lastStatus = Int16(clamping: from)...Int16(clamping: to)
         }
         attemptsAtLeast = json["attempts_min"]?.intValue.map { Int16(clamping: $0) }
+    }
+}
+
+extension EventQuery.Filter {
+    /// Without `subject`: the events of a purchase or a customer are looked for anew.
+    fileprivate func json(purchase: String?) -> JSON {
+        .object([
+            "type": .text(type), "app": .text(app), "environment": .text(environment?.rawValue),
+            "purchase": .text(purchase),
+        ])
+    }
+
+    fileprivate init?(json: JSON) {
+        self.init()
+        (type, app) = (json["type"]?.stringValue, json["app"]?.stringValue)
+        if let name = json["environment"]?.stringValue {
+            guard let environment = StoreEnvironment(rawValue: name) else { return nil }
+            self.environment = environment
+        }
+        if let purchase = json["purchase"]?.stringValue {
+            subject = EventQuery.Subject(originalTransactionID: purchase)
+        }
     }
 }
 

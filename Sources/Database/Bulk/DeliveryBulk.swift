@@ -24,6 +24,8 @@ package struct DeliveryBulk {
     package static let limit = 500
     /// Where lanes are locked, which their owners wait for.
     package static let limitInOrder = 64
+    /// How long events are looked for in one step.
+    private static let budget = Duration.milliseconds(500)
     /// Rows that one statement reads.
     private static let scanned = 4000
 
@@ -38,7 +40,7 @@ package struct DeliveryBulk {
     package init?(_ action: Action, _ selection: BulkSelection, ofCustomer customer: String?) {
         switch selection.rows {
         case .deliveries(let filter, _): self.filter = filter
-        case .deliveryIDs: filter = DeliveryQuery.Filter()
+        case .deliveryIDs, .events: filter = DeliveryQuery.Filter()
         case .notifications, .notificationIDs: return nil
         }
         (self.action, self.selection, self.customer) = (action, selection, customer)
@@ -64,6 +66,9 @@ package struct DeliveryBulk {
             }
             if let customer { return try page(ofCustomer: customer, position, limit, endpoints, on: connection) }
             return try scan(after: position, limit, endpoints, on: connection)
+        case .events(var events, _):
+            if let customer { events.subject = try subject(customer, on: connection) }
+            return try page(ofEventsLike: events, position, limit, endpoints, on: connection)
         case .notifications, .notificationIDs: return BulkPage(rows: [], end: [], isLast: true, fraction: 1)
         }
     }
@@ -205,6 +210,39 @@ package struct DeliveryBulk {
         return BulkPage(
             rows: try rows(ids, endpoints, on: connection), end: part.last.map { [$0.id] } ?? position,
             isLast: end >= names.count, fraction: names.isEmpty ? 1 : Double(end) / Double(names.count))
+    }
+
+    /// The newest events first, as their list has them: where a consumer gets those of a purchase in order, their numbers
+    /// decide (`DeliveryOrder`).
+    private func page(
+        ofEventsLike events: EventQuery.Filter, _ position: [String], _ limit: Int, _ endpoints: Endpoints,
+        on connection: PostgresConnection
+    ) throws -> BulkPage<Row> {
+        var cursor: ListCursor?
+        if position.count == 3, let order = Int64(position[0]), let lane = Int16(position[1]) {
+            cursor = ListCursor(order: order, lane: lane, id: Hex.decode(position[2]) ?? [])
+        }
+        let page = try EventQuery.list(
+            events,
+            ListRange(
+                since: selection.since, until: selection.until, after: cursor,
+                limit: max(1, limit / max(1, endpoints.ids.count)), budget: DeliveryBulk.budget),
+            now: selection.until, on: connection)
+        let ids = page.rows.flatMap { event in
+            UUIDText.bytes(event.id).map { id in
+                endpoints.ids.map { DeliveryID(lane: event.lane, event: id, endpoint: $0) }
+            } ?? []
+        }
+        // Without a beginning it is not known how far back the list goes.
+        let fraction = page.next.map { next in
+            selection.since.map { since in
+                Double(selection.until - next.order) / Double(max(1, selection.until - since))
+            } ?? 0
+        }
+        return BulkPage(
+            rows: try rows(ids, endpoints, on: connection),
+            end: page.next.map { [String($0.order), String($0.lane), Hex.encode($0.id)] } ?? position,
+            isLast: page.next == nil, fraction: fraction.map { min(1, max(0, $0)) } ?? 1)
     }
 
     private static let part = """

@@ -4,8 +4,36 @@ import Postgres
 package enum AuditTable {
     private static let insert = """
         INSERT INTO entitled.audit (at_ms, actor, credential, address, user_agent, kind, target, reason, outcome, message)
-        VALUES ((extract(epoch FROM clock_timestamp()) * 1000)::int8, $1, $2, $3, $4, $5, $6, $7, 'refused', $8)
+        VALUES ((extract(epoch FROM clock_timestamp()) * 1000)::int8, $1, $2, $3, $4, $5, $6, $7, $9, $8)
         """
+
+    /// What is noted although it changes nothing.
+    package enum Look: String, Sendable, CaseIterable {
+        /// Rows of a list as a file.
+        case export
+        /// The same of one customer, who is the target.
+        case customerExport = "customer_export"
+    }
+
+    private static let longestMessage = 1000
+
+    /// Notes that rows left as a file.
+    ///
+    /// - Parameters:
+    ///   - target: the list, or the customer.
+    ///   - message: how many rows, and the filters.
+    package static func exported(
+        _ look: Look, _ target: String, message: String, by origin: ChangeOrigin, on connection: PostgresConnection
+    ) throws {
+        _ = try connection.query(
+            insert,
+            [
+                .text(origin.user), .text(origin.credential.text), .text(origin.address), .text(origin.userAgent),
+                .text(look.rawValue), .text(target), .text(nil),
+                .text(String(message.unicodeScalars.prefix(longestMessage))),
+                .text(ChangeEnding.Outcome.done.rawValue),
+            ])
+    }
 
     /// Notes a change that did not become one.
     ///
@@ -21,6 +49,7 @@ package enum AuditTable {
             [
                 .text(origin.user), .text(origin.credential.text), .text(origin.address), .text(origin.userAgent),
                 .text(kind.rawValue), .text(target), .text(reason), .text(message),
+                .text(ChangeEnding.Outcome.refused.rawValue),
             ])
     }
 
@@ -36,7 +65,7 @@ package enum AuditTable {
         package let target: String
         package let reason: String?
         package let outcome: String
-        /// Why it was refused, or failed; nil: it was done.
+        /// Why it was refused, or failed, or what was exported; nil: it was done.
         package let message: String?
         /// The number of the change; nil: it was refused before it became one.
         package let job: Int64?
@@ -107,7 +136,7 @@ package enum AuditTable {
             [
                 .text(filter.actor), .text(filter.kind), .text(filter.target), .int8(range.since), .int8(range.until),
                 .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)), .int8(filter.notBefore),
-                .texts(filter.hidesCustomers ? ChangeKind.ofCustomers.map(\.rawValue) : []), .int8(least),
+                .texts(filter.hidesCustomers ? ChangeKind.namesOfCustomers : []), .int8(least),
             ]
         ).map(Entry.init)
         let stop =

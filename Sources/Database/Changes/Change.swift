@@ -35,7 +35,7 @@ package struct Change: Sendable {
         reason = try row.text("reason")
         user = try row.text("made_by")
         asked = try row.int("created_ms")
-        credential = ChangeOrigin.Credential(text: try row.text("credential"))
+        credential = ChangeOrigin.Credential(text: try row.optionalText("credential"))
         state = try row.value("state")
         outcome = try row.optionalText("outcome")
         error = try row.optionalText("error")

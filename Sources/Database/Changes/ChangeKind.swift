@@ -28,11 +28,22 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case customerGiveUp = "customer_give_up"
     /// Ends a job of several steps where it is.
     case jobCancel = "job_cancel"
+    /// Adds a note to a customer: `{"text"}`.
+    case note
+    /// Removes a note of the operator's own: `{"note"}`, its number.
+    case noteRemove = "note_remove"
+    /// Adds an id to a customer, or joins two: `{"alias", "create"}`.
+    case alias
+    /// Gives purchases to another customer: `{"to", "purchase"?}`.
+    case transfer
+    /// Takes a purchase for a customer, as a restore in the app does: `{"app", "environment", "purchase"}`.
+    case claim
 
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
-        case .grant, .revoke: [.support, .operator]
+        case .grant, .revoke, .note, .noteRemove, .transfer, .claim: [.support, .operator]
+        case .alias: [.operator]
         case .resend, .eventResend: [.support, .integrator, .operator]
         case .reprocess, .bulkReprocess: [.operator]
         case .endpointEnable, .endpointDisable, .endpointPause, .bulkResend, .bulkGiveUp, .customerResend,
@@ -48,7 +59,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
 
     package var targetClass: TargetClass {
         switch self {
-        case .grant, .revoke, .customerResend, .customerGiveUp: .customer
+        case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim: .customer
         case .resend: .delivery
         case .eventResend: .event
         case .reprocess: .notification
@@ -61,12 +72,27 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// Kinds whose target is a customer.
     package static let ofCustomers = allCases.filter { $0.targetClass == .customer }
 
+    /// As the audit names entries whose target is a customer.
+    package static let namesOfCustomers = ofCustomers.map(\.rawValue) + [AuditTable.Look.customerExport.rawValue]
+
+    /// Whether the parameters hold what is to be forgotten once it is over: texts of persons, and ids of another customer, whose
+    /// deletion does not find them there.
+    package var forgetsParameters: Bool {
+        switch self {
+        case .note, .alias, .transfer: true
+        default: false
+        }
+    }
+
+    /// Whether a reason has to be given: a note says itself what it is for.
+    package var needsReason: Bool { self != .note && self != .noteRemove }
+
     /// Whether it is done in several steps, as a job is.
     package var isBulk: Bool {
         switch self {
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
         case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
-            .jobCancel:
+            .jobCancel, .note, .noteRemove, .alias, .transfer, .claim:
             false
         }
     }

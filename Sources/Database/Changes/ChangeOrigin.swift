@@ -12,16 +12,23 @@ package struct ChangeOrigin: Sendable, Equatable {
     package enum Credential: Sendable, Equatable {
         case key(String)
         case session(String)
+        /// A command on the host. Without a text: the console's role can write no change that has none.
+        case host
 
-        package var text: String {
+        package var text: String? {
             switch self {
             case .key(let id): "key \(id)"
             case .session(let id): "session \(id)"
+            case .host: nil
             }
         }
 
-        /// Nil for what is neither.
-        package init?(text: String) {
+        /// Nil for what is none.
+        package init?(text: String?) {
+            guard let text else {
+                self = .host
+                return
+            }
             let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
             guard parts.count == 2 else { return nil }
             switch parts[0] {

@@ -220,7 +220,11 @@ package enum ChangeTable {
     /// removed, even if another one has the name now, or the key ended. A log-out takes back nothing that was asked for.
     package static func role(of change: Change, on connection: PostgresConnection) throws -> OperatorRole? {
         var key: String?
-        if case .key(let id)? = change.credential { key = id }
+        switch change.credential {
+        case .host?: return .operator
+        case .key(let id)?: key = id
+        case .session?, nil: break
+        }
         guard change.credential != nil,
             let row = try connection.query(selectRole, [.text(change.user), .text(key), .int8(change.asked)]).first,
             let role = OperatorRole(rawValue: try row.text("role"))
@@ -237,6 +241,7 @@ package enum ChangeTable {
     private static let end = """
         WITH ended AS (
             UPDATE entitled.job SET state = $2, outcome = $3, error = $4,
+                parameters = CASE WHEN kind = ANY($6::text[]) THEN '{}' ELSE parameters END,
                 fraction = CASE WHEN $2 = 'cancelled' THEN fraction ELSE 1 END, updated_ms = t.now,
                 finished_ms = t.now
             FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
@@ -262,8 +267,23 @@ package enum ChangeTable {
                 .int8(change.id), .text((state ?? ending.state).rawValue), .text(ending.document?.text),
                 .text(ending.message),
                 .text(ending.outcome.rawValue),
+                .texts(ChangeKind.allCases.filter(\.forgetsParameters).map(\.rawValue)),
             ])
         guard rows.count == 1 else { throw PostgresError(.decoding, "change \(change.id) was not held") }
+    }
+
+    /// Ends a change of many rows where it is, in a transaction. Waits for the step that is being taken.
+    ///
+    /// - Parameter actor: who cancels it, for the audit.
+    /// - Returns: the job as it was; nil: it is no such change, or it is over.
+    package static func cancel(_ id: Int64, by actor: String, on connection: PostgresConnection) throws -> Job? {
+        guard let change = try take(id, on: connection), change.kind.isBulk,
+            let held = try JobTable.find(id, on: connection)
+        else { return nil }
+        try end(
+            change, .failed("The job was cancelled by \(actor) after \(held.counts.matched) rows."), as: .cancelled,
+            on: connection)
+        return held
     }
 
     /// Whether the deletion of a customer has put a pseudonym in a change that means them.

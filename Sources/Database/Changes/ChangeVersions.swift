@@ -37,6 +37,20 @@ package enum ChangeVersions {
     ) throws -> [String] {
         switch kind {
         case .grant, .revoke: return try customer(target, on: connection)
+        case .note, .noteRemove:
+            return try CustomerTable.load([target], on: connection)[target]?.appUserIDs.sorted() ?? []
+        case .alias, .transfer:
+            let other = (parameters["alias"] ?? parameters["to"])?.stringValue ?? ""
+            return try customer(target, on: connection) + ["and"] + customer(other, on: connection)
+        case .claim:
+            let ids = [parameters["purchase"]?.stringValue].compactMap(\.self)
+            return try customer(target, on: connection)
+                + connection.query(
+                    """
+                    SELECT concat_ws(' ', app, environment, owner, version) AS version FROM entitled.purchase
+                    WHERE original_transaction_id = ANY($1::text[]) ORDER BY app, environment
+                    """, [.texts(ids)]
+                ).map { try $0.text("version") }
         case .resend:
             guard let id = DeliveryID(text: target) else { return [] }
             return try deliveries([id], on: connection)

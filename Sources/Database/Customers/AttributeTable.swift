@@ -37,22 +37,27 @@ package enum AttributeTable {
 
     private static let find = """
         SELECT DISTINCT i.original_app_user_id, f.key FROM (
-            SELECT app_user_id, key FROM entitled.customer_attribute
-            WHERE hashtextextended(lower(value), 0) = hashtextextended(lower($1), 0) AND lower(value) = lower($1)
-                AND value IS NOT NULL AND ($2::text IS NULL OR key = $2) LIMIT $3
+            SELECT app_user_id, key, updated_ms FROM entitled.customer_attribute
+            WHERE hashtextextended(lower(value COLLATE "C"), 0) = hashtextextended(lower($1::text COLLATE "C"), 0)
+                AND lower(value COLLATE "C") = lower($1::text COLLATE "C")
+                AND value IS NOT NULL AND ($2::text[] IS NULL OR key = ANY($2)) LIMIT 1000
         ) f
-        JOIN entitled.app_user_id i ON i.id = f.app_user_id ORDER BY 1, 2
+        JOIN entitled.app_user_id i ON i.id = f.app_user_id
+        WHERE NOT EXISTS (
+            SELECT FROM entitled.app_user_id o JOIN entitled.customer_attribute a ON a.app_user_id = o.id AND a.key = f.key
+            WHERE o.original_app_user_id = i.original_app_user_id AND a.updated_ms > f.updated_ms)
+        ORDER BY 1, 2 LIMIT $3
         """
 
-    /// Customers who have this whole value, in upper or lower case; of so many rows. Empty where the schema has no index of values
-    /// yet.
+    /// Customers who have this whole value now, letters of ASCII in either case; so many of the first 1000. Empty where the schema has
+    /// no index of values yet.
     ///
-    /// - Parameter key: of the attribute; nil: any.
+    /// - Parameter keys: of the attribute; nil: any.
     package static func search(
-        _ value: String, key: String? = nil, atMost limit: Int, on connection: PostgresConnection
+        _ value: String, keys: Set<String>? = nil, atMost limit: Int, on connection: PostgresConnection
     ) throws -> [Match] {
         guard try connection.query(hasIndex).one().bool("has_index") else { return [] }
-        return try connection.query(find, [.text(value), .text(key), .int8(Int64(limit))]).map { row in
+        return try connection.query(find, [.text(value), keys.map { .texts($0.sorted()) } ?? .null, .int8(Int64(limit))]).map { row in
             Match(originalAppUserID: try row.text("original_app_user_id"), key: try row.text("key"))
         }
     }

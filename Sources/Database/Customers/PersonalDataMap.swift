@@ -33,6 +33,7 @@ package enum PersonalDataMap {
         "console_user": .nothing("names of operators"),
         "customer": .particular("exported; deleted"),
         "customer_attribute": .customer(column: "app_user_id", member: "attributes"),
+        "customer_note": .customer(column: "app_user_id", member: "notes"),
         "database_position": .nothing("how far the database is"),
         "database_sighting": .nothing("how far processes have seen it to be"),
         "deletion": .particular("the record of deletions; ids are there until everything is swept"),
@@ -91,6 +92,14 @@ package enum PersonalDataMap {
         all.sorted { $0.key < $1.key }.compactMap { table, reach in
             if case .purchase(let member) = reach { (table, member) } else { nil }
         }
+    }
+
+    /// Those of them that the schema has.
+    package static func ofCustomers(
+        on connection: PostgresConnection
+    ) throws -> [(table: String, column: String, member: String)] {
+        let names = try connection.query(selectExisting, [.texts(ofCustomers.map(\.table))]).map { try $0.text("name") }
+        return ofCustomers.filter { names.contains($0.table) }
     }
 
     private static let selectExisting = """

@@ -137,13 +137,14 @@ package enum JournalQuery {
                 """
         case .consoleUser:
             return """
-                SELECT NULL::text AS id, t.created_ms AS at_ms, (to_jsonb(t) - 'password' - 'zone')::text AS entry
+                SELECT NULL::text AS id, coalesce(t.ended_ms, t.created_ms) AS at_ms, json_build_object(
+                    'name', t.name, 'created_ms', t.created_ms, 'ended_ms', t.ended_ms)::text AS entry
                 FROM entitled.console_user t
                 """
         case .operatorKey:
             return """
-                SELECT NULL::text AS id, t.created_ms AS at_ms, (to_jsonb(t) - 'last_used_ms')::text AS entry
-                FROM entitled.operator_key t
+                SELECT NULL::text AS id, t.ended_ms AS at_ms, json_build_object('id', t.id, 'ended_ms', t.ended_ms)::text AS entry
+                FROM entitled.operator_key t WHERE t.ended_ms IS NOT NULL
                 """
         case .deletion:
             return """

@@ -29,16 +29,19 @@ package enum JournalRows {
                 SELECT FROM entitled.api_key k WHERE k.id = t.entry ->> 'id'
                     AND (k.revoked_ms IS NOT NULL OR t.entry ->> 'revoked_ms' IS NULL)
                 """
+        // What ended since the backup, ends again; nothing is made.
         case .consoleUser:
             sql = """
-                SELECT FROM entitled.console_user u WHERE u.name = t.entry ->> 'name'
-                    AND (u.created_ms > (t.entry ->> 'created_ms')::int8 OR u.created_ms = (t.entry ->> 'created_ms')::int8
-                        AND (u.ended_ms IS NOT NULL OR t.entry ->> 'ended_ms' IS NULL))
+                SELECT WHERE NOT EXISTS (
+                    SELECT FROM entitled.console_user u WHERE u.name = t.entry ->> 'name' AND u.ended_ms IS NULL
+                        AND (u.created_ms < (t.entry ->> 'created_ms')::int8
+                            OR u.created_ms = (t.entry ->> 'created_ms')::int8 AND t.entry ->> 'ended_ms' IS NOT NULL))
                 """
         case .operatorKey:
             sql = """
-                SELECT FROM entitled.operator_key k WHERE k.id = t.entry ->> 'id'
-                    AND (k.ended_ms IS NOT NULL OR t.entry ->> 'ended_ms' IS NULL)
+                SELECT WHERE NOT EXISTS (
+                    SELECT FROM entitled.operator_key k WHERE k.id = t.entry ->> 'id' AND k.ended_ms IS NULL)
+                    OR t.entry ->> 'ended_ms' IS NULL
                 """
         case .customer:
             sql = """
@@ -87,33 +90,30 @@ package enum JournalRows {
         ON CONFLICT (id) DO UPDATE SET revoked_ms = coalesce(k.revoked_ms, excluded.revoked_ms)
         """
 
-    /// A name may have been given again: the operator who got it last counts, one who was removed stays removed, and a
-    /// password is kept for the operator who set it.
-    private static let insertUsers = """
-        INSERT INTO entitled.console_user AS u (name, role, created_ms, ended_ms)
-        SELECT DISTINCT ON (name) name, role, created_ms, ended_ms
-        FROM jsonb_to_recordset($1::jsonb) AS t(name text, role text, created_ms int8, ended_ms int8)
-        ORDER BY name, created_ms DESC, ended_ms
-        ON CONFLICT (name) DO UPDATE SET role = excluded.role, created_ms = excluded.created_ms,
-            password = CASE WHEN excluded.created_ms = u.created_ms AND excluded.ended_ms IS NULL THEN u.password END,
-            ended_ms = CASE WHEN excluded.created_ms = u.created_ms THEN coalesce(u.ended_ms, excluded.ended_ms)
-                ELSE excluded.ended_ms END
-        WHERE excluded.created_ms >= u.created_ms
+    /// An operator who got the name since stays; one before whom another got it was removed in between. The check of a journal's lines is no signature, so its entries take rights
+    /// away and give none: an operator who is not in the backup is made on the host.
+    private static let endUsers = """
+        WITH gone AS (
+            UPDATE entitled.console_user u SET ended_ms = coalesce(t.ended_ms, t.created_ms), password = NULL
+            FROM jsonb_to_recordset($1::jsonb) AS t(name text, created_ms int8, ended_ms int8)
+            WHERE u.name = t.name AND u.ended_ms IS NULL
+                AND (u.created_ms < t.created_ms OR u.created_ms = t.created_ms AND t.ended_ms IS NOT NULL)
+            RETURNING u.name, u.ended_ms
+        )
+        UPDATE entitled.operator_key k SET ended_ms = gone.ended_ms FROM gone
+        WHERE k.user_name = gone.name AND k.ended_ms IS NULL
         """
-    private static let insertOperatorKeys = """
-        INSERT INTO entitled.operator_key AS k (id, user_name, role, hint, hash, created_ms, until_ms, ended_ms)
-        SELECT DISTINCT ON (id) id, user_name, role, hint, hash, created_ms, until_ms, ended_ms
-        FROM jsonb_to_recordset($1::jsonb) AS t(id text, user_name text, role text, hint text, hash bytea, created_ms int8,
-            until_ms int8, ended_ms int8)
-        ORDER BY id, ended_ms
-        ON CONFLICT (id) DO UPDATE SET ended_ms = coalesce(k.ended_ms, excluded.ended_ms)
+    private static let endOperatorKeys = """
+        UPDATE entitled.operator_key k SET ended_ms = t.ended_ms
+        FROM jsonb_to_recordset($1::jsonb) AS t(id text, ended_ms int8)
+        WHERE k.id = t.id AND k.ended_ms IS NULL AND t.ended_ms IS NOT NULL
         """
 
     /// The kinds that `add` takes, in their order.
     package static let keys: [JournalEntry.Kind] = [.sealingKey, .apiKey, .consoleUser, .operatorKey]
 
-    /// Adds keys, or operators, that the database lacks. What was revoked or removed stays so: of several entries about one
-    /// the last state counts.
+    /// Adds keys that the database lacks, and ends operators and their keys that ended. What was revoked or removed stays so: of
+    /// several entries about one the last state counts.
     package static func add(
         _ kind: JournalEntry.Kind, _ entries: [JournalEntry], on connection: PostgresConnection
     ) throws {
@@ -121,8 +121,8 @@ package enum JournalRows {
             switch kind {
             case .sealingKey: insertSealingKeys
             case .apiKey: insertAPIKeys
-            case .consoleUser: insertUsers
-            case .operatorKey: insertOperatorKeys
+            case .consoleUser: endUsers
+            case .operatorKey: endOperatorKeys
             case .endpoint, .deletion, .customer, .action, .fact, .attribute: nil
             }
         if let sql, !entries.isEmpty { _ = try connection.query(sql, [rows(entries)]) }

@@ -163,8 +163,11 @@ package struct BulkWork: JobRunner {
         return try record(done, page.rows.count, page, change, &job, on: connection)
     }
 
+    /// What a paused endpoint has in line is not sent before the pause ends, however long the job waits for it.
     private func isBusy(_ endpoint: String, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
-        try DeliveryReplay.due(endpoint, now: now, atMost: BulkWork.mostDue, on: connection) >= BulkWork.mostDue
+        let isPaused = try EndpointTable.list(id: endpoint, on: connection).contains { $0.pausedUntil > now }
+        return try !isPaused
+            && DeliveryReplay.due(endpoint, now: now, atMost: BulkWork.mostDue, on: connection) >= BulkWork.mostDue
     }
 
     private func reprocess(

@@ -13,6 +13,7 @@ package struct ChangeWork: Sendable {
     /// Those of the configuration.
     private let entitlements: Set<String>
     private let foldSettings: FoldSettings
+    private let restoreSettings: RestoreSettings
     private let clock: any WallClock
 
     /// Failures after which a change is given up. What passes by itself is not counted.
@@ -23,8 +24,13 @@ package struct ChangeWork: Sendable {
     package static let lockPatience: Int64 = 600_000
 
     /// - Parameter entitlements: those that can be granted.
-    package init(entitlements: Set<String>, foldSettings: FoldSettings, clock: any WallClock) {
+    package init(
+        entitlements: Set<String>, foldSettings: FoldSettings,
+        restoreSettings: RestoreSettings = RestoreSettings(general: .transfer),
+        clock: any WallClock
+    ) {
         self.entitlements = entitlements
+        self.restoreSettings = restoreSettings
         self.foldSettings = foldSettings
         self.clock = clock
     }
@@ -152,6 +158,11 @@ package struct ChangeWork: Sendable {
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try steer(change, parameters, on: connection)
         case .jobCancel: return try cancel(change, on: connection)
+        case .note: return try note(change, parameters, on: connection)
+        case .noteRemove: return try removeNote(change, parameters, on: connection)
+        case .alias: return try alias(change, parameters, on: connection)
+        case .transfer: return try transfer(change, parameters, on: connection)
+        case .claim: return try claim(change, parameters, on: connection)
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return .refused("A change of many rows is done in steps.")
         }
@@ -199,6 +210,77 @@ package struct ChangeWork: Sendable {
                 "entitlement": .string(entitlement), "revoked": .strings(revocation.grants.map(\.id)),
                 "changed": .bool(!revocation.grants.isEmpty), "events": .strings(revocation.events),
             ]))
+    }
+
+    private func note(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let text = parameters["text"]?.stringValue, !text.isEmpty,
+            text.unicodeScalars.count <= CustomerNoteTable.longest
+        else { return .refused("The note has no text, or one that is too long.") }
+        let note = try actions(change).note(text, about: change.target, on: connection)
+        return .done(.object(["note": .int(note.id)]))
+    }
+
+    private func removeNote(
+        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> ChangeEnding {
+        guard let id = parameters["note"]?.intValue else { return .refused("The change names no note.") }
+        let ids = try CustomerTable.load([change.target], on: connection)[change.target]?.appUserIDs ?? []
+        switch try CustomerNoteTable.remove(id, of: ids, by: change.user, on: connection) {
+        case .done: return .done(.object(["note": .int(id)]))
+        case .notFound: return .refused("There is no such note.")
+        case .othersNote(let author): return .refused("The note is \(author)'s.")
+        }
+    }
+
+    /// The outcomes of these name no other customer: a deletion of theirs would not find it there.
+    private func alias(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let other = parameters["alias"]?.stringValue else { return .refused("The change names no alias.") }
+        if parameters["create"] != .bool(true), try CustomerTable.load([other], on: connection)[other] == nil {
+            return .refused("No customer has the other id.")
+        }
+        let alias = try actions(change).alias(change.target, other, on: connection)
+        return .done(.object(["ids": .int(Int64(alias.appUserIDs.count)), "changed": .bool(alias.isNew)]))
+    }
+
+    private func transfer(
+        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> ChangeEnding {
+        guard let to = parameters["to"]?.stringValue else { return .refused("The change names no other customer.") }
+        let transfer = try actions(change).transfer(
+            from: change.target, to: to, only: parameters["purchase"]?.stringValue.map { [$0] } ?? [],
+            makesCustomer: false, on: connection)
+        return .done(ChangeWork.moved(transfer))
+    }
+
+    private static func moved(_ transfer: CustomerActions.Transfer) -> JSON {
+        .object([
+            "purchases": .strings(transfer.purchases.map(\.originalTransactionID)),
+            "changed": .bool(!transfer.purchases.isEmpty), "events": .strings(transfer.events),
+        ])
+    }
+
+    private func claim(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let app = parameters["app"]?.stringValue, let id = parameters["purchase"]?.stringValue,
+            let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
+        else { return .refused("The change names no purchase.") }
+        guard try CustomerTable.load([change.target], on: connection)[change.target] != nil else {
+            return .refused("No customer has the id \(change.target).")
+        }
+        let claim = try actions(change).claim(
+            PurchaseKey(app: app, environment: environment, originalTransactionID: id), by: change.target,
+            settings: restoreSettings, on: connection)
+        switch claim {
+        case .theirs: return .done(.object(["claim": .string("theirs"), "changed": .bool(false)]))
+        case .joined(let alias):
+            return .done(
+                .object([
+                    "claim": .string("joined"), "ids": .int(Int64(alias.appUserIDs.count)), "changed": .bool(true),
+                ]))
+        case .moved(let transfer):
+            return .done(
+                .object(
+                    [JSON.Member(name: "claim", value: .string("moved"))] + (ChangeWork.moved(transfer).members ?? [])))
+        }
     }
 
     private func resend(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
@@ -262,13 +344,9 @@ package struct ChangeWork: Sendable {
             try isOperator
                 || (job.madeBy == change.user && ConsoleUserTable.isSame(change.user, as: job.created, on: connection))
         else { return .refused("The job is another operator's.") }
-        guard let bulk = try ChangeTable.take(id, on: connection), let held = try JobTable.find(id, on: connection)
-        else {
+        guard let held = try ChangeTable.cancel(id, by: change.user, on: connection) else {
             return .refused(ChangeWork.over(try JobTable.find(id, on: connection) ?? job))
         }
-        try ChangeTable.end(
-            bulk, .failed("The job was cancelled by \(change.user) after \(held.counts.matched) rows."), as: .cancelled,
-            on: connection)
         return .done(ChangeWork.counts(held))
     }
 

@@ -11,7 +11,9 @@ struct EmptyCustomerCleaner {
     private var walk = BlockScan("customer")
 
     /// Whether a customer was not seen since `$3`, and has nothing but this one id.
-    private static func isEmpty(_ customer: String, _ id: String) -> String {
+    ///
+    /// - Parameter notes: the condition on notes.
+    private static func isEmpty(_ customer: String, _ id: String, _ notes: String) -> String {
         """
         \(customer).first_seen_ms < $3 AND coalesce(\(customer).last_seen_ms, 0) < $3
             AND coalesce(\(id).last_seen_ms, 0) < $3 AND NOT \(id).of_account
@@ -25,26 +27,39 @@ struct EmptyCustomerCleaner {
             AND NOT EXISTS (SELECT FROM entitled.action WHERE other = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.account_join WHERE one = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.account_join WHERE other = \(id).id)
+            \(notes)
         """
     }
 
-    private static let lock = """
+    /// Empty where the schema is older than notes.
+    private static func notes(on connection: PostgresConnection) throws -> String {
+        let isThere = try connection.query(
+            "SELECT to_regclass('entitled.customer_note') IS NOT NULL AS is_there"
+        ).one().bool("is_there")
+        return isThere ? "AND NOT EXISTS (SELECT FROM entitled.customer_note WHERE app_user_id = a.id)" : ""
+    }
+
+    private static func lock(_ notes: String) -> String {
+        """
         SELECT c.original_app_user_id FROM entitled.customer c
         JOIN entitled.app_user_id a ON a.id = c.original_app_user_id AND a.original_app_user_id = a.id
-        WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a"))
+        WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a", notes))
         FOR UPDATE OF c, a SKIP LOCKED
         """
+    }
 
     /// A statement of its own: it sees what was committed before the rows were locked.
-    private static let delete = """
+    private static func delete(_ notes: String) -> String {
+        """
         WITH gone AS (
             DELETE FROM entitled.app_user_id a USING entitled.customer c
             WHERE a.id = ANY($1::text[]) AND c.original_app_user_id = a.id AND c.original_app_user_id = ANY($2::text[])
-                AND \(isEmpty("c", "a"))
+                AND \(isEmpty("c", "a", notes))
             RETURNING a.id
         )
         DELETE FROM entitled.customer c USING gone WHERE c.original_app_user_id = gone.id RETURNING 1
         """
+    }
 
     /// One short transaction.
     ///
@@ -54,34 +69,38 @@ struct EmptyCustomerCleaner {
         guard let blocks = try walk.blocks(on: connection) else { return nil }
         return try connection.transaction {
             _ = try connection.query("SELECT \(Durability.setting)")
+            let notes = try EmptyCustomerCleaner.notes(on: connection)
             let ids = try connection.query(
-                EmptyCustomerCleaner.lock, [.text(blocks.start), .text(blocks.end), .int8(limit)]
+                EmptyCustomerCleaner.lock(notes), [.text(blocks.start), .text(blocks.end), .int8(limit)]
             ).map { try $0.text("original_app_user_id") }
             guard !ids.isEmpty else { return 0 }
             return try connection.query(
-                EmptyCustomerCleaner.delete, [.texts(ids), .texts(ids), .int8(limit)]
+                EmptyCustomerCleaner.delete(notes), [.texts(ids), .texts(ids), .int8(limit)]
             ).count
         }
     }
 
     mutating func hurry() { walk.hurry() }
 
-    private static let count = """
+    private static func count(_ notes: String) -> String {
+        """
         SELECT count(*), coalesce(sum(pg_column_size(c.*)), 0)::int8 AS customer_bytes,
             min(c.first_seen_ms) AS oldest_customer_ms,
             coalesce(sum(pg_column_size(a.*)), 0)::int8 AS id_bytes, min(a.first_seen_ms) AS oldest_id_ms
         FROM entitled.customer c
         JOIN entitled.app_user_id a ON a.id = c.original_app_user_id AND a.original_app_user_id = a.id
-        WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a"))
+        WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a", notes))
         """
+    }
 
     /// Customers and their ids: each of these customers has one.
     static func forecast(
         before limit: Int64, on connection: PostgresConnection
     ) throws -> [RetentionForecast.Entry] {
         var (customers, ids) = (RetentionForecast.Tally(), RetentionForecast.Tally())
+        let statement = count(try notes(on: connection))
         try BlockScan.pass(of: "customer", on: connection) { blocks in
-            let row = try connection.query(count, [.text(blocks.start), .text(blocks.end), .int8(limit)]).one()
+            let row = try connection.query(statement, [.text(blocks.start), .text(blocks.end), .int8(limit)]).one()
             let rows = try row.int("count")
             customers.add(
                 rows: rows, bytes: try row.int("customer_bytes"), oldest: try row.optionalInt("oldest_customer_ms"))

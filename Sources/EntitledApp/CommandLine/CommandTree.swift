@@ -24,6 +24,7 @@ package enum CommandTree {
         eventsGroup,
         deliveriesGroup,
         customersGroup,
+        notesGroup,
         purchasesGroup,
         productsGroup,
         catalogGroup,
@@ -111,6 +112,14 @@ package enum CommandTree {
             CustomerExportCommand.self,
             CustomerGrantCommand.self,
             CustomerRevokeGrantCommand.self,
+        ])
+
+    private static let notesGroup = Group(
+        "notes", "Read and write notes on customers.",
+        [
+            NoteListCommand.self,
+            NoteAddCommand.self,
+            NoteRemoveCommand.self,
         ])
 
     private static let purchasesGroup = Group(

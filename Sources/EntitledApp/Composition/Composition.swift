@@ -145,7 +145,8 @@ struct Composition {
                 ChangeDuty(
                     work: ChangeWork(
                         entitlements: Set(configuration.catalogue.products.keys),
-                        foldSettings: configuration.foldSettings, clock: clock), logger: logger)),
+                        foldSettings: configuration.foldSettings, restoreSettings: configuration.restoreSettings,
+                        clock: clock), logger: logger)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
             try reportDuty.map { try service($0) },

@@ -18,6 +18,36 @@ struct ChangeOptions: ParsableArguments {
         try ChangeCall(reason: reason, waits: waits).ask(remote, path, context, members)
     }
 
+    /// Asks for a change that needs no reason.
+    func ask(
+        _ context: CommandContext, _ path: [String], _ members: KeyValuePairs<String, JSON?>
+    ) throws -> Int32 {
+        guard let remote = context.remote else { throw UsageError("this needs --url") }
+        return try ChangeCall(reason: reason, waits: waits, needsReason: false).ask(remote, path, context, members)
+    }
+
+    /// The reason of a change that the audit has, wherever it is asked for.
+    ///
+    /// - Parameter standard: of a change on the host.
+    func reason(_ context: CommandContext, standard: String) throws(UsageError) -> String {
+        if let reason { return reason }
+        guard context.remote == nil else { throw ChangeCall.reasonless }
+        return standard
+    }
+
+    /// Tells what came of a job, or where that will be seen.
+    ///
+    /// - Returns: the exit status.
+    func tell(_ job: Int64, _ answer: JSON, of source: any OperatorSource, _ context: CommandContext) throws -> Int32 {
+        guard !waits else { return try JobPage.end(try JobPage.wait(for: job, of: source, context), context) }
+        guard !context.json else {
+            context.terminal.document(answer)
+            return ExitStatus.done
+        }
+        context.terminal.paragraph(ChangeCall.underWay(job))
+        return ExitStatus.done
+    }
+
     /// Checks that nothing is given that only the operator API keeps.
     func checkLocal() throws(UsageError) {
         if reason != nil { throw UsageError("--reason needs --url: on the host this command keeps no audit") }
@@ -30,10 +60,17 @@ struct ChangeCall {
     static let wait = OptionDeclaration(
         "--wait", "With --url, wait for the outcome however long it takes; without it up to five seconds.")
 
+    static let reasonless = UsageError("a change by --url needs --reason, which the audit keeps")
+
+    static func underWay(_ job: Int64) -> String {
+        "job \(job) is under way; `entitled jobs show \(job) --wait` tells what comes of it"
+    }
+
     static let needless = UsageError("--wait needs --url: on the host the change is made at once")
 
     let reason: String?
     let waits: Bool
+    var needsReason = true
 
     /// - Parameters:
     ///   - path: of the change, below `/operator/v1`.
@@ -42,8 +79,10 @@ struct ChangeCall {
     func ask(
         _ remote: OperatorClient, _ path: [String], _ context: CommandContext, _ members: KeyValuePairs<String, JSON?>
     ) throws -> Int32 {
-        guard let reason else { throw UsageError("a change by --url needs --reason, which the audit keeps") }
-        let body = (JSON.object(members).members ?? []) + [JSON.Member(name: "reason", value: .string(reason))]
+        if needsReason, reason == nil { throw ChangeCall.reasonless }
+        let body =
+            (JSON.object(members).members ?? [])
+            + (reason.map { [JSON.Member(name: "reason", value: .string($0))] } ?? [])
         let (answer, isOver) = try remote.post(path, .object(body))
         guard let job = answer["job"]?.intValue else {
             throw CommandFailure("the answer names no job: \(answer.text.prefix(200))")
@@ -56,8 +95,7 @@ struct ChangeCall {
             return ExitStatus.done
         }
         guard isOver else {
-            context.terminal.paragraph(
-                "job \(job) is under way; `entitled jobs show \(job) --wait` tells what comes of it")
+            context.terminal.paragraph(ChangeCall.underWay(job))
             return ExitStatus.done
         }
         let outcome = JobPage.outcome(answer["outcome"])

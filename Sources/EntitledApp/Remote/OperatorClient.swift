@@ -44,11 +44,22 @@ final class OperatorClient: OperatorSource, Sendable {
         return try body(response)
     }
 
+    /// What a change would come to.
+    func preview(_ path: [String], _ document: JSON) throws -> JSON {
+        let response = try send(
+            "POST", path, [("preview", "true")], [("Content-Type", "application/json")], document.bytes)
+        guard response.status == 200 else { throw refusal(response) }
+        return try JSON(ordered: try body(response))
+    }
+
     /// Asks for a change. What got no answer is asked for again under the same key, so that it is done once.
     ///
+    /// - Parameter plan: of a preview, if it is to be done only as it was shown.
     /// - Returns: the answer, and whether the change is over.
-    func post(_ path: [String], _ document: JSON) throws -> (answer: JSON, isOver: Bool) {
-        let headers = [("Idempotency-Key", Hex.encode(SecureRandom.bytes(16))), ("Content-Type", "application/json")]
+    func post(_ path: [String], _ document: JSON, plan: String? = nil) throws -> (answer: JSON, isOver: Bool) {
+        let headers =
+            [("Idempotency-Key", Hex.encode(SecureRandom.bytes(16))), ("Content-Type", "application/json")]
+            + (plan.map { [("If-Plan", $0)] } ?? [])
         var left = OperatorClient.tries
         var mayBeAsked = false
         while true {

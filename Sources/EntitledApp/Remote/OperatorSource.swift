@@ -1,5 +1,6 @@
 import Base
 import CLI
+import Crypto
 import Database
 import Operator
 import Postgres
@@ -41,15 +42,16 @@ struct OperatorRefusal: Error, Equatable, CustomStringConvertible {
 
 /// Asks the database of this host, as an operator who sees everything.
 struct LocalOperator: OperatorSource {
-    private let settings: DeskSettings
-    private let connection: PostgresConnection
-    private static let viewer = Viewer(user: "host", role: .operator)
+    fileprivate let settings: DeskSettings
+    fileprivate let connection: PostgresConnection
+    fileprivate static let viewer = Viewer(user: "host", role: .operator)
 
-    init(_ configuration: Configuration) throws {
+    /// - Parameter isChanging: whether changes are asked for, which the console's role writes for its operators alone.
+    init(_ configuration: Configuration, isChanging: Bool = false) throws {
         settings = DeskSettings(configuration)
         let access = try DatabaseAccess(configuration)
         // The worker's role reads what the console's does, where the console was never set up.
-        connection = try access.connect(access.hasURL(of: .console) ? .console : .worker)
+        connection = try access.connect(!isChanging && access.hasURL(of: .console) ? .console : .worker)
     }
 
     func get(_ path: [String], _ query: [(name: String, value: String?)]) throws -> [UInt8] {
@@ -60,6 +62,43 @@ struct LocalOperator: OperatorSource {
             ).json.bytes
         } catch let error as DeskError {
             throw OperatorRefusal(status: error.status, code: error.code, error.message)
+        }
+    }
+}
+
+extension LocalOperator {
+    private func asked<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as DeskError {
+            throw OperatorRefusal(status: error.status, code: error.code, error.message)
+        }
+    }
+
+    private static func origin(_ actor: String) -> ChangeOrigin {
+        ChangeOrigin(user: actor, credential: .host, address: "", userAgent: nil)
+    }
+
+    /// What a change of many rows would come to.
+    func preview(_ document: JSON, by actor: String) throws -> JSON {
+        try asked {
+            try ChangeDesk(settings).preview(
+                .jobs, of: [:], body: document.bytes, by: LocalOperator.viewer, from: LocalOperator.origin(actor),
+                now: SystemClock().now(), on: connection
+            ).json
+        }
+    }
+
+    /// Asks for a change of many rows, which a worker does.
+    ///
+    /// - Returns: the number of the job.
+    func post(_ document: JSON, plan: String?, by actor: String) throws -> Int64 {
+        try asked {
+            try ChangeDesk(settings).ask(
+                .jobs, of: [:], body: document.bytes, by: LocalOperator.viewer, from: LocalOperator.origin(actor),
+                idempotencyKey: Hex.encode(SecureRandom.bytes(16)), insisting: plan, now: SystemClock().now(),
+                on: connection
+            ).job
         }
     }
 }

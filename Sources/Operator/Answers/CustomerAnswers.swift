@@ -69,6 +69,17 @@ package struct CustomerAnswer: DeskAnswer {
     }
 }
 
+package typealias NoteRow = CustomerNote
+
+extension CustomerNote: DeskAnswer {
+    package var json: JSON {
+        .object([
+            "id": .int(id), "author": .string(author), "at": .date(made), "text": .string(text),
+            "app_user_id": .string(appUserID),
+        ])
+    }
+}
+
 /// A step of a customer's timeline.
 package struct TimelineRow: DeskAnswer {
     package let entry: TimelineEntry

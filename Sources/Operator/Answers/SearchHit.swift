@@ -15,6 +15,13 @@ package struct SearchHit: DeskAnswer, Equatable {
     /// By what it was found, in words: `user id, differs in case only`.
     package let matched: String
 
+    /// What an app said of the customer, and may have said of others.
+    package var isByAttribute: Bool { matched.hasPrefix(SearchHit.attribute) }
+
+    static let attribute = "attribute, as the app says: "
+    /// Hits by attributes at most.
+    package static let mostByAttribute = 50
+
     package init(
         _ kind: Kind, _ id: String, app: String? = nil, environment: StoreEnvironment? = nil, matched: String
     ) {

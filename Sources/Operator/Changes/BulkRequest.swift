@@ -2,10 +2,12 @@ import Base
 import Database
 
 /// A change of many rows as it is asked for: `{"kind", "filter": {…the list's own names…} | "ids": […], "reason"}`.
-enum BulkRequest: String, CaseIterable {
+package enum BulkRequest: String, Sendable, CaseIterable {
     case resend
     case giveUp = "give_up"
     case reprocess
+    /// The deliveries of events are sent again.
+    case resendEvents = "resend_events"
 
     /// Of `ids`.
     static let mostIDs = 500
@@ -15,16 +17,22 @@ enum BulkRequest: String, CaseIterable {
     /// The kinds of changes that it may come to.
     static let kinds = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0.kind) })
 
-    private var kind: ChangeKind {
+    package var kind: ChangeKind {
         switch self {
-        case .resend: .bulkResend
+        case .resend, .resendEvents: .bulkResend
         case .giveUp: .bulkGiveUp
         case .reprocess: .bulkReprocess
         }
     }
 
-    private static let deliveries = "deliveries"
-    private static let notifications = "notifications"
+    /// The list whose rows are meant.
+    package var list: DeskSection {
+        switch self {
+        case .resend, .giveUp: .deliveries
+        case .reprocess: .notifications
+        case .resendEvents: .events
+        }
+    }
     /// Parameters of a list that choose a part of it.
     private static let parts = ["after", "limit"]
 
@@ -42,12 +50,16 @@ enum BulkRequest: String, CaseIterable {
     }
 
     private func subject(_ ids: [String], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
-        guard self == .reprocess else {
+        switch self {
+        case .resendEvents:
+            throw DeskError.badRequest("Events are meant by a filter; a delivery has an id, too.", field: "ids")
+        case .resend, .giveUp:
             let read = ids.compactMap(DeliveryID.init(text:))
             guard read.count == ids.count else {
                 throw DeskError.badRequest("ids must be ids of deliveries, such as dlv_….", field: "ids")
             }
-            return subject(.deliveryIDs(read), of: BulkRequest.deliveries, desk)
+            return subject(.deliveryIDs(read), of: list.rawValue, desk)
+        case .reprocess: break
         }
         let read = ids.compactMap { id -> NotificationIdentity? in
             let parts = id.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -57,7 +69,7 @@ enum BulkRequest: String, CaseIterable {
         guard read.count == ids.count else {
             throw DeskError.badRequest("ids must be APP/ENVIRONMENT/UUID of notifications.", field: "ids")
         }
-        return subject(.notificationIDs(read), of: BulkRequest.notifications, desk)
+        return subject(.notificationIDs(read), of: list.rawValue, desk)
     }
 
     private func subject(_ filter: [JSON.Member], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
@@ -68,25 +80,36 @@ enum BulkRequest: String, CaseIterable {
         guard !filter.isEmpty else {
             throw DeskError.badRequest("filter must name what is meant; it is empty.", field: "filter")
         }
-        let list = self == .reprocess ? BulkRequest.notifications : BulkRequest.deliveries
-        var parameters = try DeskParameters(filter, of: list)
-        guard self == .reprocess else {
-            return try subject(DeliveriesQuestion(&parameters, now: desk.now), desk)
+        try desk.viewer.check(list)
+        var parameters = try DeskParameters(filter, of: list.rawValue)
+        switch self {
+        case .resend, .giveUp: return try subject(DeliveriesQuestion(&parameters, now: desk.now), desk)
+        case .resendEvents: return try subject(EventsQuestion(&parameters, now: desk.now), desk)
+        case .reprocess: break
         }
-        try desk.viewer.check(.notifications)
         let question = try NotificationsQuestion(&parameters, now: desk.now)
         let range = question.part.range
-        return subject(.notifications(desk.filter(question)), range.since, range.until, of: list, desk)
+        return subject(.notifications(desk.filter(question)), range.since, range.until, of: list.rawValue, desk)
     }
 
     private func subject(_ question: DeliveriesQuestion, _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
-        try desk.viewer.check(.deliveries)
         let range = question.part.range
         let rows = BulkSelection.Rows.deliveries(
             desk.filter(question), event: try question.event.map { try desk.summary(ofEvent: $0, field: "event").id })
-        guard let customer = question.customer else {
-            return subject(rows, range.since, range.until, of: BulkRequest.deliveries, desk)
-        }
+        return try subject(rows, range, ofCustomer: question.customer, desk)
+    }
+
+    private func subject(_ question: EventsQuestion, _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
+        var filter = EventQuery.Filter()
+        (filter.type, filter.app, filter.environment) = (question.type, question.app, question.environment)
+        return try subject(
+            .events(filter, purchase: question.purchase), question.part.range, ofCustomer: question.customer, desk)
+    }
+
+    private func subject(
+        _ rows: BulkSelection.Rows, _ range: ListRange, ofCustomer customer: String?, _ desk: DatabaseDesk
+    ) throws -> ChangeRoute.Subject {
+        guard let customer else { return subject(rows, range.since, range.until, of: list.rawValue, desk) }
         guard desk.viewer.seesPersons else { throw DeskError.forbidden(desk.viewer.role, parameter: "customer") }
         let found = try desk.resolve(customer, field: "customer").appUserID ?? customer
         // The customer is the target, as that of other changes, so that a deletion reaches it; it stands nowhere else.

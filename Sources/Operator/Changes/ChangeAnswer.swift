@@ -48,6 +48,11 @@ package struct JobAnswer: DeskAnswer {
         self.deliveries = deliveries
     }
 
+    /// Of a change of many rows: why rows were left as they are.
+    package var skipped: [BulkSkip: Int64] {
+        deliveries == nil ? [:] : BulkDone.skipped(job.cursor.first ?? "")
+    }
+
     package var json: JSON {
         guard let change else { return job.json }
         return .object(
@@ -67,7 +72,7 @@ extension JobAnswer {
             JSON.Member(name: state.name, value: .int(deliveries[state] ?? 0))
         }
         var skipped = BulkDone()
-        skipped.skipped = BulkDone.skipped(job.cursor.first ?? "")
+        skipped.skipped = self.skipped
         return [
             JSON.Member(name: "deliveries", value: .object(states)),
             JSON.Member(name: "capped_deliveries", value: .strings(cappedDeliveries.map(\.name))),

@@ -56,6 +56,15 @@ struct ChangeBody {
         return text
     }
 
+    /// Nothing is false.
+    mutating func flag(_ name: String) throws(DeskError) -> Bool {
+        switch value(name) {
+        case nil, .bool(false)?, .string("false")?: return false
+        case .bool(true)?, .string("true")?: return true
+        default: throw .badRequest("\(name) must be true or false.", field: name)
+        }
+    }
+
     /// An object of texts, numbers and flags, as a list has them in its query.
     mutating func filter(_ name: String) throws(DeskError) -> [JSON.Member]? {
         guard let value = value(name) else { return nil }
@@ -89,7 +98,12 @@ struct ChangeBody {
 
     /// Why the change is made: for the audit, and for the log of the customer.
     mutating func reason() throws(DeskError) -> String {
-        let reason = try text("reason")
+        guard let reason = try optionalReason() else { throw .badRequest("reason is missing.", field: "reason") }
+        return reason
+    }
+
+    mutating func optionalReason() throws(DeskError) -> String? {
+        guard let reason = try optionalText("reason") else { return nil }
         guard reason.unicodeScalars.count <= ChangeBody.longestReason else {
             throw .badRequest("reason may have at most \(ChangeBody.longestReason) characters.", field: "reason")
         }

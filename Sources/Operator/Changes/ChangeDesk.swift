@@ -32,14 +32,29 @@ package struct ChangeDesk: Sendable {
     /// - Throws: `DeskError`.
     package func ask(
         _ kind: ChangeKind, of subject: [String: String], body: [UInt8], by viewer: Viewer, from origin: ChangeOrigin,
-        idempotencyKey: String, now: Int64, on connection: PostgresConnection
+        idempotencyKey: String, insisting plan: String? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> Asked {
+        try ask(
+            try ChangeDesk.route(kind), of: subject, body: body, by: viewer, from: origin,
+            idempotencyKey: idempotencyKey, insisting: plan, now: now, on: connection)
+    }
+
+    /// What a change of one step would come to; nothing is changed.
+    ///
+    /// - Throws: `DeskError`, as where it is asked for.
+    package func preview(
+        _ kind: ChangeKind, of subject: [String: String], body: [UInt8], by viewer: Viewer, from origin: ChangeOrigin,
+        now: Int64, on connection: PostgresConnection
+    ) throws -> ChangePreview {
+        try preview(
+            try ChangeDesk.route(kind), of: subject, body: body, by: viewer, from: origin, now: now, on: connection)
+    }
+
+    private static func route(_ kind: ChangeKind) throws(DeskError) -> ChangeRoute {
         guard let route = ChangeRoute.all.first(where: { $0.kind == kind }) else {
-            throw DeskError.notFound("There is no change \(kind.rawValue).")
+            throw .notFound("There is no change \(kind.rawValue).")
         }
-        return try ask(
-            route, of: subject, body: body, by: viewer, from: origin, idempotencyKey: idempotencyKey, now: now,
-            on: connection)
+        return route
     }
 
     /// The body, and the kind that it asks for, if the viewer may. Before the body is looked at: a role is told nothing of what it
@@ -129,7 +144,7 @@ package struct ChangeDesk: Sendable {
         let found: ChangeRoute.Subject
         do {
             let plan = try ChangeDesk.plan(text, now: now)
-            reason = try body.reason()
+            reason = try kind.needsReason ? body.reason() : body.optionalReason() ?? "a note"
             // Times count from when they were shown.
             found = try DatabaseDesk.ask(settings, for: viewer, now: plan?.made ?? now, on: connection) { desk in
                 var found = try route.find(desk, PathValues(values: subject), &body)

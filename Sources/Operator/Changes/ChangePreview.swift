@@ -19,7 +19,10 @@ package struct ChangePreview: DeskAnswer {
     package let kind: ChangeKind
     package let target: String
     let plan: ChangePlan
-    let effect: ChangeEffect
+    package let effect: ChangeEffect
+
+    /// What a change that is to be done only as it was shown names in `If-Plan`.
+    package var planText: String { plan.text }
 
     package var json: JSON {
         .object([
@@ -31,30 +34,30 @@ package struct ChangePreview: DeskAnswer {
 }
 
 /// What becomes of what a change is about.
-struct ChangeEffect: Sendable {
+package struct ChangeEffect: Sendable {
     /// Why it would be refused now, as a sentence.
-    var refusal: String?
-    var before: JSON = .null
-    var after: JSON = .null
-    var webhooks: [ChangePreview.Webhooks] = []
+    package var refusal: String?
+    package var before: JSON = .null
+    package var after: JSON = .null
+    package var webhooks: [ChangePreview.Webhooks] = []
     /// Of a change of many rows.
-    var rows: BulkPreview?
+    package var rows: BulkPreview?
 }
 
 /// The rows of a selection as far as they were counted.
-struct BulkPreview: Sendable {
-    var matched: Int64 = 0
-    var wouldQueue: Int64 = 0
-    var skipped: [BulkSkip: Int64] = [:]
+package struct BulkPreview: Sendable {
+    package var matched: Int64 = 0
+    package var wouldQueue: Int64 = 0
+    package var skipped: [BulkSkip: Int64] = [:]
     /// Of what would be queued.
-    var byEndpoint: [String: Int64] = [:]
-    var samples: [JSON] = []
+    package var byEndpoint: [String: Int64] = [:]
+    package var samples: [JSON] = []
     /// Whether all were counted within the time that a preview may take.
-    var isComplete = false
+    package var isComplete = false
 
     static let mostSamples = 5
 
-    var json: JSON {
+    package var json: JSON {
         func counts(_ numbers: [(String, Int64)]) -> JSON {
             .object(numbers.sorted { $0.0 < $1.0 }.map { JSON.Member(name: $0.0, value: .int($0.1)) })
         }

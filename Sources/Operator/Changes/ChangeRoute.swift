@@ -51,6 +51,49 @@ package struct ChangeRoute: Sendable {
             return Subject(
                 target: try customer(values, desk), parameters: .object(["entitlement": .string(entitlement)]))
         },
+        ChangeRoute("/customers/{id}/notes", .note) { desk, values, body in
+            let target = try customer(values, desk)
+            let text = try body.text("text")
+            guard text.unicodeScalars.count <= CustomerNoteTable.longest else {
+                throw DeskError.badRequest(
+                    "A note may have at most \(CustomerNoteTable.longest) characters.", field: "text")
+            }
+            return Subject(target: target, parameters: .object(["text": .string(text)]))
+        },
+        ChangeRoute("/customers/{id}/notes/{note}/remove", .noteRemove) { desk, values, _ in
+            guard let number = Int64(values["note"]) else {
+                throw DeskError.notFound("\(values["note"]) is no note's number.")
+            }
+            return Subject(target: try customer(values, desk), parameters: .object(["note": .int(number)]))
+        },
+        ChangeRoute("/customers/{id}/aliases", .alias) { desk, values, body in
+            let target = try customer(values, desk)
+            let mayCreate = try body.flag("create")
+            let other = try other("alias", desk, &body, mayCreate: mayCreate)
+            return Subject(
+                target: target,
+                parameters: .object(["alias": .string(other), "create": .bool(mayCreate)]))
+        },
+        ChangeRoute("/customers/{id}/transfers", .transfer) { desk, values, body in
+            let target = try customer(values, desk)
+            let purchase = try body.optionalText("purchase")
+            let to = try other("to", desk, &body)
+            return Subject(
+                target: target,
+                parameters: .object(["to": .string(to), "purchase": purchase.map { .string($0) }]))
+        },
+        ChangeRoute("/purchases/{app}/{environment}/{id}/claims", .claim) { desk, values, body in
+            let environment = try values.environment()
+            let purchase = try desk.purchase(
+                PurchaseKey(app: values["app"], environment: environment, originalTransactionID: values["id"])
+            ).row.purchase.key
+            return Subject(
+                target: try other("customer", desk, &body),
+                parameters: .object([
+                    "app": .string(purchase.app), "environment": .string(environment.rawValue),
+                    "purchase": .string(purchase.originalTransactionID),
+                ]))
+        },
         ChangeRoute("/deliveries/{id}/resends", .resend) { desk, values, _ in
             // Any id of it; the answer knows the one that it has here.
             let delivery = try desk.delivery(values["id"])
@@ -100,6 +143,25 @@ package struct ChangeRoute: Sendable {
 
     private static func customer(_ values: PathValues, _ desk: DatabaseDesk) throws -> String {
         try desk.resolve(values["id"]).appUserID ?? values["id"]
+    }
+
+    /// Another customer, by an app user id as it is: nothing goes to one whose id is only like it.
+    private static func other(
+        _ name: String, _ desk: DatabaseDesk, _ body: inout ChangeBody, mayCreate: Bool = false
+    ) throws -> String {
+        let id = try body.text(name)
+        guard id.utf8.count <= 1024 else { throw DeskError.badRequest("\(name) has at most 1024 bytes.", field: name) }
+        let found = try CustomerQuery.resolve(id, on: desk.connection)
+        switch found.match {
+        case .exact, .uuid: return found.appUserID ?? id
+        default:
+            if mayCreate { return id }
+            let near = (found.spellings + found.owners).map(\.id)
+            throw DeskError.badRequest(
+                near.isEmpty
+                    ? "No customer has the id \(id)."
+                    : "No customer has the id \(id); near it are: \(near.joined(separator: ", ")).", field: name)
+        }
     }
 
     private static func endpoint(

@@ -14,6 +14,14 @@ extension DatabaseDesk {
         case .reprocess: return try reprocessing(target, parameters)
         case .endpointEnable, .endpointDisable, .endpointPause: return try steering(kind, target, parameters)
         case .jobCancel: return try cancelling(target)
+        case .note:
+            var effect = ChangeEffect()
+            effect.after = .object(["text": parameters["text"] ?? .null])
+            return effect
+        case .noteRemove: return try removingNote(target, parameters)
+        case .alias: return try joining(target, parameters)
+        case .transfer: return try moving(target, parameters)
+        case .claim: return try claiming(target, parameters)
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return try counting(kind, target, parameters)
         }
@@ -37,8 +45,14 @@ extension DatabaseDesk {
     private func webhooks(_ drafts: [EventDraft], app: String, _ environment: StoreEnvironment) throws
         -> [ChangePreview.Webhooks]
     {
+        try webhooks(drafts.map(\.type.rawValue), app: app, environment)
+    }
+
+    private func webhooks(_ types: [String], app: String, _ environment: StoreEnvironment) throws
+        -> [ChangePreview.Webhooks]
+    {
         let endpoints = try EndpointTable.list(on: connection)
-        return drafts.map(\.type.rawValue).map { type in
+        return types.map { type in
             let takers = endpoints.filter {
                 $0.format == .revenuecat && !$0.isOperations && $0.wants(type: type, app: app, environment: environment)
             }
@@ -92,6 +106,67 @@ extension DatabaseDesk {
         }
         effect.after = explained(customer.profile, after, entitlement)
         effect.webhooks = try webhooks(drafts, app: Grant.app, .production)
+        return effect
+    }
+
+    private func removingNote(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        var effect = ChangeEffect()
+        let notes = try newestNotes(of: try appUserIDs(of: target))
+        let note = notes.first { $0.id == parameters["note"]?.intValue }
+        effect.before = note?.json ?? .null
+        if let note, note.author != viewer.user { effect.refusal = "The note is \(note.author)'s." }
+        return effect
+    }
+
+    private func joining(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let (ids, other) = (try appUserIDs(of: target), parameters["alias"]?.stringValue ?? "")
+        let others = try CustomerTable.load([other], on: connection)[other]?.appUserIDs ?? []
+        var effect = ChangeEffect()
+        effect.before = .object(["ids": .strings(ids), "ids_of_the_other": .strings(others)])
+        effect.after = .object(["ids": .strings(ids + (others.isEmpty ? [other] : others).filter { !ids.contains($0) })]
+        )
+        return effect
+    }
+
+    private func moving(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let (from, to) = (try customer(target), try appUserIDs(of: parameters["to"]?.stringValue ?? "", field: "to"))
+        let only = parameters["purchase"]?.stringValue
+        let moved = from.purchases.map(\.key).filter {
+            !$0.isGrant && (only == nil || $0.originalTransactionID == only)
+        }
+        var effect = ChangeEffect()
+        effect.before = .object(["owner": .string(from.profile.originalAppUserID)])
+        effect.after = effect.before
+        guard !to.contains(target) else {
+            effect.refusal = "Both ids name the same customer."
+            return effect
+        }
+        guard !moved.isEmpty else {
+            effect.refusal = only.map { "The customer has no purchase \($0)." } ?? "There is no purchase to move."
+            return effect
+        }
+        effect.before = .object([
+            "owner": .string(from.profile.originalAppUserID), "purchases": .strings(moved.map(\.originalTransactionID)),
+        ])
+        effect.after = .object([
+            "owner": parameters["to"] ?? .null, "purchases": .strings(moved.map(\.originalTransactionID)),
+        ])
+        let scopes = Set(moved.map { AppScope(app: $0.app, environment: $0.environment) })
+        effect.webhooks = try scopes.sorted { ($0.app, $0.environment.rawValue) < ($1.app, $1.environment.rawValue) }
+            .flatMap { try webhooks([EventType.transfer.rawValue], app: $0.app, $0.environment) }
+        return effect
+    }
+
+    /// What follows is decided by the owner's settings, and is told when it was done.
+    private func claiming(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
+        let purchase = try purchase(
+            PurchaseKey(
+                app: parameters["app"]?.stringValue ?? "", environment: environment ?? .production,
+                originalTransactionID: parameters["purchase"]?.stringValue ?? ""))
+        var effect = ChangeEffect()
+        effect.before = .object(["owner": .text(purchase.customer)])
+        effect.after = .object(["owner": .string(target)])
         return effect
     }
 

@@ -131,6 +131,23 @@ extension DatabaseDesk {
         }
     }
 
+    // MARK: - Notes
+
+    package func notes(of id: String, _ question: NotesQuestion) throws -> DeskList<NoteRow> {
+        try viewer.check(.customers)
+        let page = try CustomerNoteTable.list(of: try appUserIDs(of: id), question.part.range, on: connection)
+        return question.part.list(page) { $0 }
+    }
+
+    /// The newest of a customer; none where the schema is older than notes.
+    package func newestNotes(of ids: [String]) throws -> [NoteRow] {
+        try viewer.check(.customers)
+        let exists = try connection.query(
+            "SELECT to_regclass('entitled.customer_note') IS NOT NULL AS is_there"
+        ).one().bool("is_there")
+        return exists ? try CustomerNoteTable.list(of: ids, ListRange(limit: 20), on: connection).rows : []
+    }
+
     // MARK: - Purchases
 
     package func purchases(_ question: PurchasesQuestion) throws -> DeskList<PurchaseRow> {

@@ -361,19 +361,23 @@ extension DatabaseDesk {
         }
         for owner in resolved.owners { add(owner.originalAppUserID, "transaction") }
         for other in resolved.spellings { add(other.originalAppUserID, "user id, differs in case only") }
-        for match in try attributes(with: text) { add(match.originalAppUserID, "attribute \(match.key)") }
+        for match in try attributes(with: text) { add(match.originalAppUserID, SearchHit.attribute + match.key) }
         return hits
     }
 
-    /// Customers of a search by an attribute's value.
-    private static let mostWithAttribute = 50
+    /// By which those are found who are called or written to. Of all others a role that sees values masked could learn them by
+    /// guesses.
+    private static let contactKeys: Set = ["$email", "$phoneNumber"]
 
     /// By the whole value, or by `KEY=VALUE`.
     private func attributes(with text: String) throws -> [AttributeTable.Match] {
-        let found = try AttributeTable.search(text, atMost: DatabaseDesk.mostWithAttribute, on: connection)
+        let keys = viewer.personalData == .whole ? nil : DatabaseDesk.contactKeys
+        let limit = SearchHit.mostByAttribute
+        let found = try AttributeTable.search(text, keys: keys, atMost: limit, on: connection)
         let parts = text.split(separator: "=", maxSplits: 1)
         guard found.isEmpty, parts.count == 2 else { return found }
-        return try AttributeTable.search(
-            String(parts[1]), key: String(parts[0]), atMost: DatabaseDesk.mostWithAttribute, on: connection)
+        let key = String(parts[0])
+        guard keys?.contains(key) ?? true else { return [] }
+        return try AttributeTable.search(String(parts[1]), keys: [key], atMost: limit, on: connection)
     }
 }

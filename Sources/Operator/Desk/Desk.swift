@@ -34,6 +34,8 @@ package protocol Desk {
     func outages() throws -> DeskList<OutageRow>
     func refunds(_ question: RefundsQuestion) throws -> DeskList<RefundRow>
     func products() throws -> DeskList<ProductRow>
+    /// What operators noted on a customer, the newest first.
+    func notes(of id: String, _ question: NotesQuestion) throws -> DeskList<NoteRow>
     func jobs(_ question: JobsQuestion) throws -> DeskList<JobRow>
     func job(_ number: Int64) throws -> JobAnswer
     func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow>

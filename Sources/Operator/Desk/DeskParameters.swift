@@ -196,9 +196,20 @@ package struct DeskParameters {
             "There is no parameter \(name)" + (known.isEmpty ? " here." : "; there are: \(known)."), field: name)
     }
 
+    /// Names that choose a part of a list or its form.
+    private static let parts: Set = ["after", "limit", "count", "format"]
+    /// Filters whose values may name customers.
+    private static let naming: Set = ["customer", "target"]
+
+    /// `state=dead since=24h`: the filters, without those that name customers.
+    var words: String {
+        values.filter { !DeskParameters.parts.union(DeskParameters.naming).contains($0.key) }
+            .sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+    }
+
     /// The list and its filters, the same for every page.
     private var spelled: String {
-        let filters = values.filter { !["after", "limit", "count", "format"].contains($0.key) }.sorted {
+        let filters = values.filter { !DeskParameters.parts.contains($0.key) }.sorted {
             $0.key < $1.key
         }
         return filters.reduce(into: "operator \(list)") { text, filter in

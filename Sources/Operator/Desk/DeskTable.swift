@@ -6,6 +6,8 @@ import Synchronization
 /// An answer for spreadsheets (RFC 4180).
 protocol DeskCSV: DeskAnswer {
     var csv: String { get }
+    /// How many rows of a list it has; nil: it is none.
+    var count: Int? { get }
     /// The cursor of the row behind the last; nil: there is none.
     var next: String? { get }
 }
@@ -16,6 +18,7 @@ struct DeskTable: DeskCSV {
     let next: String?
 
     var json: JSON { .array(rows) }
+    var count: Int? { rows.count }
 
     var csv: String {
         var columns: [String] = []
@@ -41,6 +44,7 @@ struct ChartRows: DeskCSV {
 
     var json: JSON { chart.json }
     var csv: String { chart.csv }
+    var count: Int? { nil }
     var next: String? { nil }
 }
 

@@ -49,6 +49,14 @@ package struct CustomersQuestion: DeskListQuestion {
     }
 }
 
+package struct NotesQuestion: DeskListQuestion {
+    package var part: DeskPart
+
+    package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
+        part = try parameters.part(ofTime: false, now: now)
+    }
+}
+
 package struct TimelineQuestion: DeskListQuestion {
     package let order: TimelineOrder
     package var part: DeskPart
@@ -291,9 +299,15 @@ package struct AuditQuestion: DeskListQuestion {
     package let target: String?
     package var part: DeskPart
 
+    /// What entries may be of.
+    package static let kinds = ChangeKind.allCases.map(\.rawValue) + AuditTable.Look.allCases.map(\.rawValue)
+
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         actor = parameters.text("actor")
-        kind = try parameters.choice("kind", ChangeKind.self)?.rawValue
+        kind = parameters.text("kind")
+        if let kind, !AuditQuestion.kinds.contains(kind) {
+            throw DeskParameters.notOneOf(AuditQuestion.kinds, kind, "kind")
+        }
         target = parameters.text("target")
         part = try parameters.part(ofTime: true, now: now)
     }

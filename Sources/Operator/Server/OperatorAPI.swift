@@ -89,7 +89,7 @@ package struct OperatorAPI: HTTPHandler {
             }
             let key = try OperatorKeys.key(of: head)
             threads.run(counting, failed: { [self] in failure($0, id) }) { [self] connection in
-                try answer(route, values, head, key: key, id, on: connection)
+                try answer(route, values, request, key: key, id, on: connection)
             }
         } catch {
             counting.respond(response(error, id))
@@ -97,23 +97,24 @@ package struct OperatorAPI: HTTPHandler {
     }
 
     private func answer(
-        _ route: OperatorRoute, _ values: PathValues, _ head: HTTPRequestHead, key: String, _ id: RequestID,
+        _ route: OperatorRoute, _ values: PathValues, _ request: HTTPRequest, key: String, _ id: RequestID,
         on connection: PostgresConnection
     ) throws -> HTTPResponse {
-        let now = clock.now()
-        let viewer = try keys.caller(withKey: key, now: now, on: connection).viewer
+        let (now, head) = (clock.now(), request.head)
+        let caller = try keys.caller(withKey: key, now: now, on: connection)
         let answer = try route.answer(
-            values, query: head.query, hasFormats: true, prefersCSV: OperatorAPI.prefersCSV(head), for: viewer,
+            values, query: head.query, hasFormats: true, prefersCSV: OperatorAPI.prefersCSV(head), for: caller.viewer,
             settings.desk, now: now, on: connection)
         guard let table = answer as? any DeskCSV else {
             return OperatorAPI.found(answer.json.bytes + [0x0a], head, id)
         }
+        try DeskExport.note(
+            table, route, values, query: head.query, by: origin(of: request, caller), on: connection)
         // A word of the path, or the name of a chart that there is.
-        let name = head.path.split(separator: "/").last ?? "list"
-        var more: HTTPResponse.Headers = [("Content-Disposition", "attachment; filename=\"\(name).csv\"")]
-        if let next = table.next { more.append(("Link", OperatorAPI.link(head, after: next))) }
-        return OperatorAPI.found(
-            Array(table.csv.utf8), head, id, type: "text/csv; charset=utf-8; header=present", more)
+        let file = DeskExport(table, path: head.path)
+        var more: HTTPResponse.Headers = [("Content-Disposition", "attachment; filename=\"\(file.name).csv\"")]
+        if let next = file.next { more.append(("Link", OperatorAPI.link(head, after: next))) }
+        return OperatorAPI.found(Array(file.csv.utf8), head, id, type: DeskExport.contentType, more)
     }
 
     private static func prefersCSV(_ head: HTTPRequestHead) -> Bool {

@@ -3,7 +3,7 @@ import Database
 import Postgres
 
 extension OperatorRoute {
-    private static let byExactness = all.sorted { $0.pattern.exactness > $1.pattern.exactness }
+    static let byExactness = all.sorted { $0.pattern.exactness > $1.pattern.exactness }
 
     /// Answers the question of this path, within one snapshot of the database.
     ///

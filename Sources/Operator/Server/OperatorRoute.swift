@@ -78,6 +78,11 @@ extension OperatorRoute {
                 try EventsQuestion(ofCustomer: values["id"], &parameters, now: desk.now), desk
             ) { try $0.events($1) }
         },
+        OperatorRoute("/customers/{id}/notes", .customers) { desk, values, parameters in
+            try DeskListing.answer(try NotesQuestion(&parameters, now: desk.now), desk) {
+                try $0.notes(of: values["id"], $1)
+            }
+        },
         list("/purchases", .purchases, PurchasesQuestion.self) { try $0.purchases($1) },
         one("/purchases/{app}/{environment}/{id}", .purchases) { desk, values in
             try desk.purchase(

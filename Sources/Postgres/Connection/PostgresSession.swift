@@ -92,9 +92,10 @@ package final class PostgresSession: @unchecked Sendable {
     /// From any thread: the server that the connection leads to, where another one was found to be the primary since it was
     /// opened. It may be one as well: several poolers lead to one primary.
     func former(of found: SessionWatch.FoundPrimary) -> (server: ServerAddress, target: PostgresTarget)? {
-        guard isForPrimary, let server = canceller.former(of: found), let target = target.only(server) else {
-            return nil
-        }
+        // What another URL of the process leads to says nothing of the servers of this one.
+        guard isForPrimary, target.only(found.server) != nil, let server = canceller.former(of: found),
+            let target = target.only(server)
+        else { return nil }
         return (server, target)
     }
 

@@ -31,6 +31,17 @@ package struct EntitlementExplanation: Sendable, Equatable {
     /// What will become of it, or how it came to its end.
     package let remark: String?
 
+    package init(
+        name: String, because: Because, productID: String?, purchase: PurchaseKey?, until: Int64?, remark: String?
+    ) {
+        self.name = name
+        self.because = because
+        self.productID = productID
+        self.purchase = purchase
+        self.until = until
+        self.remark = remark
+    }
+
     package var isActive: Bool {
         if case .given = because { true } else { false }
     }

@@ -111,7 +111,7 @@ import Testing
     ]
     /// What they remove from: customers who are joined or deleted, what accounts joined, and what is folded anew.
     private static let removals: Set = [
-        "account", "account_join", "app_user_id", "customer", "customer_attribute", "purchase_fold",
+        "account", "account_join", "app_user_id", "customer", "customer_attribute", "customer_note", "purchase_fold",
     ]
 
     @Test func `the role of the api writes only what calls change, and reads no secret`() throws {

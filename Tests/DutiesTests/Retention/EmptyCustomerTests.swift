@@ -49,6 +49,7 @@ struct EmptyCustomerTests {
 
     /// What a customer may have, one thing each.
     private static let belongings = [
+        "INSERT INTO entitled.customer_note (app_user_id, author, made_ms, text) VALUES ('ada', 'anna', 1, 'called')",
         "INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms) VALUES ('ada', 'team', 'a', 1)",
         "INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms) VALUES ('ada', 'team', NULL, 1)",
         """

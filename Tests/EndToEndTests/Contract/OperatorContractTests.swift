@@ -79,7 +79,7 @@ private final class OperatorFixture {
 
     /// Every change, and a job and the audit that come of them.
     private func change(
-        customer: String, event: String, endpoint: String, delivery: String, notification: String
+        customer: String, purchase: String, event: String, endpoint: String, delivery: String, notification: String
     ) {
         let root = "/operator/v1"
         func reason(_ members: [JSON.Member] = []) -> JSON {
@@ -101,6 +101,18 @@ private final class OperatorFixture {
         let until = JSON.Member(name: "until", value: .string("2099-01-01T00:00:00Z"))
         post("\(root)/endpoints/\(endpoint)/pause", reason([until]))
         for word in ["disable", "enable"] { post("\(root)/endpoints/\(endpoint)/\(word)", reason()) }
+        let note = post("\(root)/customers/\(customer)/notes", .object(["text": .string("A note.")]))
+        get("\(root)/customers/\(customer)/notes")
+        let number = note.json["outcome"]?["note"]?.intValue ?? 0
+        post("\(root)/customers/\(customer)/notes/\(number)/remove", .object([JSON.Member]()))
+        let alias = [
+            JSON.Member(name: "alias", value: .string("contract-alias")), .init(name: "create", value: .bool(true)),
+        ]
+        post("\(root)/customers/\(customer)/aliases?preview=true", reason(alias))
+        post("\(root)/customers/\(customer)/aliases", reason(alias))
+        post("\(root)/customers/\(customer)/transfers", reason([.init(name: "to", value: .string("contract-alias"))]))
+        post(
+            "\(root)/purchases/\(purchase)/claims", reason([.init(name: "customer", value: .string("contract-alias"))]))
         bulk(reason)
         get("\(root)/jobs/\(made.json["job"]?.intValue ?? 0)")
         get("\(root)/audit")
@@ -158,7 +170,11 @@ private final class OperatorFixture {
         guard rows.text.hasPrefix("label,from,to,currency,"), get("\(root)/events?format=csv").status == 200,
             rows.header("content-disposition") == "attachment; filename=\"active.csv\""
         else { throw TestFailure("no CSV: \(rows.text)") }
-        let purchase = items("/purchases?customer=\(customer)").first
+        let bought = items("/purchases?customer=\(customer)")
+        let purchase = bought.first
+        let signed = try bought.first { try text($0, "app") != "$promotional" }
+        let claimed =
+            "\(try text(signed, "app"))/\(try text(signed, "environment"))/\(try text(signed, "original_transaction_id"))"
         get(
             "\(root)/purchases/\(try text(purchase, "app").replacing("$", with: "%24"))/\(try text(purchase, "environment"))/"
                 + (try text(purchase, "original_transaction_id")))
@@ -171,7 +187,9 @@ private final class OperatorFixture {
             "\(try text(notification, "app"))/\(try text(notification, "environment"))/"
             + (try text(notification, "uuid"))
         get("\(root)/notifications/\(name)")
-        change(customer: customer, event: event, endpoint: endpoint, delivery: delivery, notification: name)
+        change(
+            customer: customer, purchase: claimed, event: event, endpoint: endpoint, delivery: delivery,
+            notification: name)
     }
 
     func judge() throws -> (faults: [String], seen: Set<String>) {

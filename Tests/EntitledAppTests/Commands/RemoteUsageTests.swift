@@ -53,7 +53,7 @@ struct RemoteUsageTests {
     @Test func `commands that need the host say so`() {
         for words in [
             ["migrate"], ["rebuild"], ["users", "list"], ["secrets", "rewrap"], ["customers", "delete", "anna"],
-            ["jobs", "cancel", "1"],
+            ["replay", "cancel", "1"],
         ] {
             let option = run(words + ["--url", "https://console.example.com"])
             #expect(option.status == 2 && option.errorLines == 1)

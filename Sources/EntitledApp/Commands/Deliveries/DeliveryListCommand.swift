@@ -96,6 +96,47 @@ struct DeliveryListCommand: ReadingCommand, RemoteCommand {
     }
 }
 
+/// Filters of deliveries that a change of all that match takes; names are those of the operator API.
+struct DeliveryFilterOptions: ParsableArguments {
+    @Option("--endpoint", .text("ID"), "With --matching, only deliveries to this endpoint.") private var endpoint:
+        String?
+    @Option(
+        "--state", .choice(DeliveryState.allCases.map(\.name), "STATE"),
+        "With --matching, only deliveries in this state.")
+    private var state: DeliveryState?
+    @Option("--type", .text("TYPE"), "With --matching, only deliveries of events of this type.") private var type:
+        String?
+    @Option(
+        "--status", .text("STATUS"),
+        "With --matching, only deliveries whose last answer had this HTTP status, such as 404 or 5xx.")
+    private var status: String?
+    @Option(
+        "--attempts-min", .integer(1...1000, "N"),
+        "With --matching, only deliveries with at least this number of attempts.")
+    private var attempts: Int?
+    @Option("--event", .text("ID"), "With --matching, only deliveries of this event.") private var event: String?
+    @Option(
+        "--customer", .text("ANY-ID"), "With --matching, only deliveries of events about this customer's purchases.")
+    private var customer: String?
+    @Option("--since", .moment, "With --matching, start of the period, inclusive.") private var since: TimeArgument?
+    @Option("--until", .moment, "With --matching, end of the period, exclusive.") private var until: TimeArgument?
+
+    var members: [(name: String, value: String?)] {
+        [
+            ("endpoint", endpoint), ("state", state?.name), ("type", type), ("status", status),
+            ("attempts_min", attempts.map(String.init)), ("event", event), ("customer", customer),
+            ("since", since?.text), ("until", until?.text),
+        ]
+    }
+
+    func validate() throws(UsageError) {
+        if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }
+        if let status, DeliveryState.statuses(status) == nil {
+            throw UsageError("--status \(status) is not an HTTP status such as 404, or a class such as 5xx")
+        }
+    }
+}
+
 extension DeliveryState: InputValue {
     package init?(input text: String, as kind: ValueKind) { self.init(name: text) }
 }

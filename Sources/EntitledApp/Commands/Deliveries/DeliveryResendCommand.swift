@@ -2,6 +2,7 @@ import Base
 import CLI
 import Crypto
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -13,22 +14,41 @@ struct DeliveryResendCommand: RemoteCommand {
         discussion:
             "A consumer that remembers ids ignores one that it has seen. With --as-new-id the event is sent to"
             + " this endpoint as another event: `webhook-id` and `event.id` are new, everything else is as it was."
-            + " \(ChangeOptions.help)",
-        examples: ["deliveries resend ID", "deliveries resend ID --as-new-id"])
+            + " \(MatchingOptions.help) \(ChangeOptions.help)",
+        examples: [
+            "deliveries resend ID", "deliveries resend ID --as-new-id",
+            "deliveries resend --matching --state dead --since 24h --preview",
+        ])
 
-    @OptionGroup private var target: DeliveryArgument
+    @Argument(.text("ID"), DeliveryName.summary) private var target: String?
     @Flag("--as-new-id", "Resend under a new id, for consumers that know the old one.") private var asNewID: Bool
 
+    @OptionGroup private var matching: MatchingOptions
+    @OptionGroup private var filter: DeliveryFilterOptions
     @OptionGroup private var change: ChangeOptions
 
+    func validate() throws {
+        try matching.check(target, named: "ID", filter.members)
+        try filter.validate()
+        if matching.isGiven, asNewID { throw UsageError("--as-new-id and --matching exclude each other") }
+        if !matching.isGiven, let lonely = filter.members.first(where: { $0.value != nil }) {
+            throw UsageError("a filter such as --\(lonely.name.replacing("_", with: "-")) needs --matching")
+        }
+    }
+
     func run(_ context: CommandContext) throws -> Int32 {
+        guard let text = self.target else {
+            return try matching.ask(
+                .resend, filter.members, verb: "Send again", words: "deliveries resend", change, context)
+        }
+        let name = DeliveryName(text: text)
         if let remote = context.remote {
             guard !asNewID else { throw UsageError("--as-new-id \(RemoteOptions.onHostOnly)") }
-            return try change.ask(remote, ["deliveries", try target.id(of: remote), "resends"], context)
+            return try change.ask(remote, ["deliveries", try name.id(of: remote), "resends"], context)
         }
         try change.checkLocal()
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
-        let id = try target.id(on: connection)
+        let id = try name.id(on: connection)
         guard !asNewID else {
             try copy(id, on: connection, context)
             return 0

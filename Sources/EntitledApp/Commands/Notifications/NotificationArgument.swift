@@ -3,12 +3,21 @@ import CLI
 import Database
 
 /// A notification on a command line: its UUID, and the app scope where that is needed.
-struct NotificationArgument: ParsableArguments {
+struct NotificationArgument: ParsableArguments, NotificationNaming {
     @Argument(.text("UUID"), "The notificationUUID.") var uuid: String
     @Option("--app", .text("ID"), "Select the app, if two have this UUID.") var app: String?
     @Option("--environment", .environment, "Select the environment, if two have this UUID.")
     var environment: StoreEnvironment?
+}
 
+/// What names a notification: its UUID, which several apps and environments may have.
+protocol NotificationNaming {
+    var uuid: String { get }
+    var app: String? { get }
+    var environment: StoreEnvironment? { get }
+}
+
+extension NotificationNaming {
     /// Where the operator API has it.
     func path(of source: any OperatorSource) throws -> [String] {
         if let app, let environment { return ["notifications", app, environment.rawValue, uuid] }

@@ -162,7 +162,8 @@ package enum Schemas {
                 .index(
                     name: "customer_attribute_value",
                     definition:
-                        "ON entitled.customer_attribute (hashtextextended(lower(value COLLATE \"C\"), 0)) WHERE value IS NOT NULL")
+                        "ON entitled.customer_attribute (hashtextextended(lower(value COLLATE \"C\"), 0)) WHERE value IS NOT NULL"
+                )
             ]),
         Migration(
             version: 42, name: "notes", sql: EmbeddedFile.text("v0042_notes.sql"),

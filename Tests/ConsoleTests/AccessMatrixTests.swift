@@ -107,7 +107,12 @@ struct AccessMatrixTests {
             guard let roles else { return [] }
             return ["GET", "POST"].map { ($0, "/console/changes/new/\(kind.rawValue)", roles) }
         }
-        return (fixed + changes).sorted { ($0.1, $0.0) < ($1.1, $1.0) }.map { (method: $0.0, path: $0.1, roles: $0.2) }
+        let many = AccessTable.many.flatMap { kind, roles -> [(String, String, Set<OperatorRole>?)] in
+            ["GET", "POST"].map { ($0, "/console/changes/many/\(kind)", roles) }
+        }
+        return (fixed + changes + many).sorted { ($0.1, $0.0) < ($1.1, $1.0) }.map {
+            (method: $0.0, path: $0.1, roles: $0.2)
+        }
     }
 
     // MARK: - Pages
@@ -115,8 +120,9 @@ struct AccessMatrixTests {
     @Test("the table has every page, every form, every change and every path of the API, and no other")
     func isComplete() {
         let names = Set(console.pages.routes.map { "\($0.method) \($0.name)" })
-        let form = "/changes/new/KIND"
-        #expect(names == Set(AccessTable.pages.keys).union(["GET \(form)", "POST \(form)"]))
+        let forms = ["/changes/new/KIND", "/changes/many/KIND"].flatMap { ["GET \($0)", "POST \($0)"] }
+        #expect(names == Set(AccessTable.pages.keys).union(forms))
+        #expect(Set(AccessTable.many.keys) == Set(BulkRequest.allCases.map(\.rawValue)))
         #expect(Set(AccessTable.changes.keys) == Set(ChangeKind.allCases))
         for kind in ChangeKind.allCases where AccessTable.changes[kind] == .some(nil) { #expect(kind.isBulk) }
         let root = "/operator/v1"

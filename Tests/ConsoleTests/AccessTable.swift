@@ -43,14 +43,23 @@ enum AccessTable {
         .resend: [.support, .integrator, .operator], .eventResend: [.support, .integrator, .operator],
         .reprocess: [.operator], .endpointEnable: [.integrator, .operator], .endpointDisable: [.integrator, .operator],
         .endpointPause: [.integrator, .operator], .jobCancel: [.integrator, .operator],
+        .note: [.support, .operator], .noteRemove: [.support, .operator], .alias: [.operator],
+        .transfer: [.support, .operator], .claim: [.support, .operator],
         .bulkResend: nil, .bulkGiveUp: nil, .bulkReprocess: nil, .customerResend: nil, .customerGiveUp: nil,
+    ]
+
+    /// The forms of changes of many rows, `GET` and `POST /changes/many/KIND`.
+    static let many: [String: Set<OperatorRole>] = [
+        "resend": [.integrator, .operator], "give_up": [.integrator, .operator],
+        "resend_events": [.integrator, .operator],
+        "reprocess": [.operator],
     ]
 
     /// The operator API below `/operator/v1`.
     static let api: [String: Access] = [
         "GET /me": all, "GET /overview": all, "GET /search": .roles([.support, .integrator, .operator, .read]),
         "GET /customers": persons, "GET /customers/{id}": persons, "GET /customers/{id}/timeline": persons,
-        "GET /customers/{id}/events": persons,
+        "GET /customers/{id}/events": persons, "GET /customers/{id}/notes": persons,
         "GET /purchases": records, "GET /purchases/{app}/{environment}/{id}": records,
         "GET /events": webhooks, "GET /events/{id}": webhooks,
         "GET /deliveries": webhooks, "GET /deliveries/{id}": webhooks,
@@ -63,6 +72,9 @@ enum AccessTable {
         "GET /charts/{name}": .roles([.finance, .operator, .read]),
         "GET /workers": hosts, "GET /doctor": hosts,
         "POST /customers/{id}/grants": persons, "POST /customers/{id}/grants/revoke": persons,
+        "POST /customers/{id}/notes": persons, "POST /customers/{id}/notes/{note}/remove": persons,
+        "POST /customers/{id}/aliases": hosts, "POST /customers/{id}/transfers": persons,
+        "POST /purchases/{app}/{environment}/{id}/claims": persons,
         "POST /deliveries/{id}/resends": .roles([.support, .integrator, .operator]),
         "POST /events/{id}/resends": .roles([.support, .integrator, .operator]),
         "POST /notifications/{app}/{environment}/{uuid}/reprocess": hosts,

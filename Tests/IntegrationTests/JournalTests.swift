@@ -142,7 +142,9 @@ import Testing
         #expect(try ConsoleUserTable.find("anna", on: connection)?.role == .operator)
     }
 
-    @Test func `an operator who was removed since the restore does not come back, nor does a key of the lost time`() throws {
+    @Test func `an operator who was removed since the restore does not come back, nor does a key of the lost time`()
+        throws
+    {
         let scene = try JournalFixture()
         try scene.act { _, connection in _ = try ConsoleUserTable.add("anna", .read, now: 1, on: connection) }
         try scene.takeBackup()

@@ -141,7 +141,7 @@ struct ChangePages: Sendable {
                     [
                         Column("Type", text: \.type),
                         Column("To", text: { $0.endpoints.joined(separator: ", ") }),
-                        Column("Held for", text: { $0.held.joined(separator: ", ") }),
+                        Column("Held for", text: { $0.held.isEmpty ? nil : $0.held.joined(separator: ", ") }),
                     ]),
         ])
     }

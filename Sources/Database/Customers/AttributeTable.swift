@@ -57,7 +57,9 @@ package enum AttributeTable {
         _ value: String, keys: Set<String>? = nil, atMost limit: Int, on connection: PostgresConnection
     ) throws -> [Match] {
         guard try connection.query(hasIndex).one().bool("has_index") else { return [] }
-        return try connection.query(find, [.text(value), keys.map { .texts($0.sorted()) } ?? .null, .int8(Int64(limit))]).map { row in
+        return try connection.query(
+            find, [.text(value), keys.map { .texts($0.sorted()) } ?? .null, .int8(Int64(limit))]
+        ).map { row in
             Match(originalAppUserID: try row.text("original_app_user_id"), key: try row.text("key"))
         }
     }

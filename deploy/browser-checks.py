@@ -127,7 +127,7 @@ class Site:
         return done.stdout.strip()
 
     def fill(self):
-        """An outage that is over, two questions about refunds, and a job that goes on for as long as it is looked at."""
+        """An outage that is over, and two questions about refunds."""
         self.sql(
             """
             WITH now AS (SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::int8 AS minute)
@@ -145,6 +145,9 @@ class Site:
                 deadline_ms = excluded.deadline_ms, decided_ms = NULL, decision = NULL, state = 'open';
             """
         )
+
+    def start_job(self):
+        """A job that goes on for some twenty seconds: it is started right before it is looked at."""
         endpoint = self.json("endpoints", "list")["endpoints"][0]["id"]
         self.processes.append(
             subprocess.Popen(
@@ -372,9 +375,9 @@ class Checks:
         page.get_by_role("group", name="Environment").get_by_role("link", name="Sandbox").click()
         page.get_by_role("navigation").get_by_role("link", name="Events").click()
         self.need(page.url.endswith("/console/events?env=Sandbox"), f"the environment was lost: {page.url}")
+        self.site.start_job()
         page.goto(f"{self.base}/console/")
         page.get_by_role("link", name=re.compile("jobs? runs?$")).click()
-        self.look(page, "jobs")
         page.locator("tbody a").first.click()
         page.wait_for_url(re.compile(r"/console/jobs/\d+$"))
         page.evaluate("window.isSame = true")
@@ -383,6 +386,8 @@ class Checks:
         page.get_by_role("link", name="Stop that").click()
         page.wait_for_url("**?refresh=off")
         self.look(page, "job")
+        page.goto(f"{self.base}/console/jobs")
+        self.look(page, "jobs")
 
     def hostile(self):
         """Every page with hostile texts, with the policy in force and script on: each fault of theirs is heard."""

@@ -1,4 +1,4 @@
--- The schema of entitled, version 41, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 42, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -494,7 +494,7 @@ CREATE TABLE entitled.customer_attribute (
     updated_ms bigint NOT NULL,
     CONSTRAINT customer_attribute_pkey PRIMARY KEY (app_user_id, key)
 );
-CREATE INDEX customer_attribute_value ON entitled.customer_attribute USING btree (hashtextextended(lower(value), (0)::bigint)) WHERE (value IS NOT NULL);
+CREATE INDEX customer_attribute_value ON entitled.customer_attribute USING btree (hashtextextended(lower((value COLLATE "C")), (0)::bigint)) WHERE (value IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_api;
 GRANT SELECT ON entitled.customer_attribute TO entitled_console;

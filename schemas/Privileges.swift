@@ -199,7 +199,7 @@ package enum Privileges {
             console: [.select, .insert, .update(columns: "seen_ms", "ended_ms")]),
         Table("console_link", worker: everything, api: [], console: [.select, .update(columns: "used_ms")]),
         Table("console_try", worker: everything, api: [], console: [.select, .insert]),
-        // The trigger audit_allowed lets the console note what it refused only. Deletions of customers put pseudonyms in.
+        // The trigger audit_allowed lets the console note only what it refused, and files that left it. Deletions of customers put pseudonyms in.
         Table(
             "audit",
             worker: [.select, .insert, .update(columns: "target", "reason", "message"), .delete], api: [],

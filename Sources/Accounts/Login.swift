@@ -84,8 +84,14 @@ package struct Login: Sendable {
         guard ConsoleUserTable.isName(name), try ConsoleUserTable.find(name, on: connection) != nil else {
             return .wrong
         }
-        return .done(try begin(name, client, isByLink: false, on: connection))
+        let cookie = try begin(name, client, isByLink: false, on: connection)
+        // A program that keeps no cookie begins one with each request.
+        try SessionTable.endOldest(of: name, keeping: Login.mostByProxy, now: clock.now(), on: connection)
+        return .done(cookie)
     }
+
+    /// Sessions of an operator that live, where a proxy begins them.
+    private static let mostByProxy = 50
 
     private func begin(
         _ name: String, _ client: Client, isByLink: Bool, on connection: PostgresConnection

@@ -44,7 +44,7 @@ enum AccessTable {
         .reprocess: [.operator], .endpointEnable: [.integrator, .operator], .endpointDisable: [.integrator, .operator],
         .endpointPause: [.integrator, .operator], .jobCancel: [.integrator, .operator],
         .note: [.support, .operator], .noteRemove: [.support, .operator], .alias: [.operator],
-        .transfer: [.support, .operator], .claim: [.support, .operator],
+        .transfer: [.support, .operator], .claim: [.operator],
         .bulkResend: nil, .bulkGiveUp: nil, .bulkReprocess: nil, .customerResend: nil, .customerGiveUp: nil,
     ]
 
@@ -74,7 +74,7 @@ enum AccessTable {
         "POST /customers/{id}/grants": persons, "POST /customers/{id}/grants/revoke": persons,
         "POST /customers/{id}/notes": persons, "POST /customers/{id}/notes/{note}/remove": persons,
         "POST /customers/{id}/aliases": hosts, "POST /customers/{id}/transfers": persons,
-        "POST /purchases/{app}/{environment}/{id}/claims": persons,
+        "POST /purchases/{app}/{environment}/{id}/claims": hosts,
         "POST /deliveries/{id}/resends": .roles([.support, .integrator, .operator]),
         "POST /events/{id}/resends": .roles([.support, .integrator, .operator]),
         "POST /notifications/{app}/{environment}/{uuid}/reprocess": hosts,

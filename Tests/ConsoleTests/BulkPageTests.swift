@@ -116,7 +116,7 @@ import Testing
         #expect(wrong.status == 400 && wrong.text.contains("is not 1001"), "\(wrong.text)")
         #expect(try browser.submit(path, ["reason": "x", "typed": "1,001"]).text.contains("0 % are done"))
         try work(1)
-        #expect(browser.open("/console/jobs/1").text.contains("<dt>Dead</dt><dd>1001</dd>"))
+        #expect(browser.open("/console/jobs/1").text.contains("<dt>Dead</dt><dd>1,001</dd>"))
     }
 
     @Test("events and notifications have it, too, each for the roles that may")

@@ -139,6 +139,17 @@ struct ProxyLoginTests {
         #expect(browser.send("GET", "/console/me").text.contains(anna))
     }
 
+    @Test("a program without cookies has no more than fifty sessions that live")
+    func endsOldOnes() throws {
+        let console = try RunningConsole(proxyLogin: ProxyLoginTests.proxy())
+        try console.addUser(anna)
+        for _ in 0..<55 {
+            #expect(TestBrowser(console).send("GET", "/console/", headers: [header: anna]).status == 303)
+        }
+        #expect(
+            try console.database.count("SELECT count(*) FROM entitled.console_session WHERE ended_ms IS NULL") == 50)
+    }
+
     @Test("a log-out ends the session, and says that the proxy's goes on")
     func logsOut() throws {
         let console = try RunningConsole(proxyLogin: ProxyLoginTests.proxy())

@@ -202,7 +202,9 @@ enum PageParts {
             if hasFile {
                 Tag.a(
                     .href(again(path, call).with("after", nil).with("limit", nil).with("format", "csv")),
-                    .title("All rows that fit, 10,000 at most. The audit notes it.")
+                    .title(
+                        "At most 10,000 rows, or as many as are found in 8 seconds: a file with fewer than all is called first-part. The audit notes it."
+                    )
                 ) { "CSV" }
             }
         }

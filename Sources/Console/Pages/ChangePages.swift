@@ -568,8 +568,9 @@ extension ChangeKind {
             "The purchases of \(id) move to another customer and stay there, whatever Apple signs later; grants stay. Consumers"
                 + " get an event of it."
         case .claim:
-            "The purchase \(id) goes to the customer as if it was restored in the app: an anonymous owner is joined with them;"
-                + " with another owner, restore_behavior decides."
+            "The purchase \(id), and all else that its Apple account bought, goes to the customer as if it was restored in the app:"
+                + " an anonymous owner is joined with them, which cannot be undone; with another owner, restore_behavior decides"
+                + " whether all of it moves, stays, or both customers become one."
         case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."

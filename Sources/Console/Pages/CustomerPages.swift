@@ -133,7 +133,8 @@ enum CustomerPages {
     /// What may be told to the customer as it is.
     private static func forCustomer(_ answer: CustomerAnswer) -> Node {
         let sentences = answer.explanation.entitlements.map(\.customerSentence)
-        guard !sentences.isEmpty else { return .none }
+        // Where not every purchase was looked at, it may be otherwise.
+        guard !sentences.isEmpty, !answer.isCut, answer.unread.isEmpty else { return .none }
         return Tag.details(.classes(.card)) {
             Tag.summary { "Copy for the customer" }
             Tag.p { Node.untrusted(sentences.joined(separator: " ")) }

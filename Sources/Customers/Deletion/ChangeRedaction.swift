@@ -39,6 +39,12 @@ package enum ChangeRedaction {
         WHERE j.id = t.id
         """
 
+    /// The hash of a change that named two customers tells the other one to those who guess: no row says any more which these are.
+    private static let forgetHashes = """
+        UPDATE entitled.job SET request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+        WHERE kind IN ('alias', 'transfer') AND state <> 'running' AND request_hash IS NOT NULL
+        """
+
     /// A change that was asked for before the deletion may have ended after it.
     private static func isMeantByAudit(_ jobs: String) -> String {
         """
@@ -133,6 +139,7 @@ package enum ChangeRedaction {
         _ deletion: DeletionTable.Entry, _ names: Pseudonyms, _ found: Found, on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
+        _ = try connection.query(forgetHashes)
         let ids = names.names.keys.sorted()
         let whose: [PostgresValue] = [
             .int8(deletion.id), .texts(ChangeKind.namesOfCustomers), .texts(ids),

@@ -102,10 +102,10 @@ package enum SessionTable {
         return (session, role, try row.optionalText("zone"))
     }
 
-    /// Of one user, newest first; those that live, and those that ended within the last month.
+    /// Of one user, newest first; those that live, and those that ended within the last month, 200 at most.
     package static func list(of user: String, on connection: PostgresConnection) throws -> [ConsoleSession] {
         try connection.query(
-            "SELECT \(columns) FROM entitled.console_session s WHERE s.user_name = $1 ORDER BY s.started_ms DESC, s.id",
+            "SELECT \(columns) FROM entitled.console_session s WHERE s.user_name = $1 ORDER BY s.started_ms DESC, s.id LIMIT 200",
             [.text(user)]
         ).map(session)
     }
@@ -114,6 +114,21 @@ package enum SessionTable {
     package static func isLive(_ session: ConsoleSession, _ limits: SessionLimits, now: Int64) -> Bool {
         session.ended == nil && now - session.seen < limits.idleMilliseconds + minute
             && now - session.started < limits.lifeMilliseconds
+    }
+
+    private static let endOld = """
+        UPDATE entitled.console_session SET ended_ms = $3 WHERE hash IN (
+            SELECT hash FROM entitled.console_session WHERE user_name = $1 AND ended_ms IS NULL
+            ORDER BY started_ms DESC, id OFFSET $2)
+        """
+
+    /// Ends the sessions of a user that began before the newest ones.
+    ///
+    /// - Parameter now: ms since 1970.
+    package static func endOldest(
+        of user: String, keeping count: Int, now: Int64, on connection: PostgresConnection
+    ) throws {
+        _ = try connection.query(endOld, [.text(user), .int8(Int64(count)), .int8(now)])
     }
 
     /// Ends one session of a user, or all of them.

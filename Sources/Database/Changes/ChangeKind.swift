@@ -42,8 +42,9 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
-        case .grant, .revoke, .note, .noteRemove, .transfer, .claim: [.support, .operator]
-        case .alias: [.operator]
+        case .grant, .revoke, .note, .noteRemove, .transfer: [.support, .operator]
+        // Customers may become one, which cannot be undone.
+        case .alias, .claim: [.operator]
         case .resend, .eventResend: [.support, .integrator, .operator]
         case .reprocess, .bulkReprocess: [.operator]
         case .endpointEnable, .endpointDisable, .endpointPause, .bulkResend, .bulkGiveUp, .customerResend,
@@ -79,7 +80,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// deletion does not find them there.
     package var forgetsParameters: Bool {
         switch self {
-        case .note, .alias, .transfer: true
+        case .note, .alias, .transfer, .claim: true
         default: false
         }
     }

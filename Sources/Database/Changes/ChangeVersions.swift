@@ -44,13 +44,15 @@ package enum ChangeVersions {
             return try customer(target, on: connection) + ["and"] + customer(other, on: connection)
         case .claim:
             let ids = [parameters["purchase"]?.stringValue].compactMap(\.self)
-            return try customer(target, on: connection)
-                + connection.query(
-                    """
-                    SELECT concat_ws(' ', app, environment, owner, version) AS version FROM entitled.purchase
-                    WHERE original_transaction_id = ANY($1::text[]) ORDER BY app, environment
-                    """, [.texts(ids)]
-                ).map { try $0.text("version") }
+            let purchases = try connection.query(
+                """
+                SELECT owner, concat_ws(' ', app, environment, owner, version) AS version FROM entitled.purchase
+                WHERE original_transaction_id = ANY($1::text[]) ORDER BY app, environment
+                """, [.texts(ids)]
+            ).map { (owner: try $0.optionalText("owner"), version: try $0.text("version")) }
+            // It may take all that the owner has of the Apple account, and the owner's ids.
+            return try customer(target, on: connection) + purchases.map(\.version)
+                + Set(purchases.compactMap(\.owner)).sorted().flatMap { try customer($0, on: connection) }
         case .resend:
             guard let id = DeliveryID(text: target) else { return [] }
             return try deliveries([id], on: connection)

@@ -64,11 +64,16 @@ package enum CustomerNoteTable {
     ) throws -> Removal {
         guard
             let found = try connection.query(
-                "SELECT author FROM entitled.customer_note WHERE id = $1 AND app_user_id = ANY($2::text[]) FOR UPDATE",
-                [.int8(id), .texts(ids)]
-            ).first.map({ try $0.text("author") })
+                """
+                SELECT author, EXISTS (
+                    SELECT FROM entitled.console_user u WHERE u.name = n.author AND u.created_ms > n.made_ms
+                ) AS is_former
+                FROM entitled.customer_note n WHERE id = $1 AND app_user_id = ANY($2::text[]) FOR UPDATE
+                """, [.int8(id), .texts(ids)]
+            ).first.map({ (author: try $0.text("author"), isFormer: try $0.bool("is_former")) })
         else { return .notFound }
-        if let author, author != found { return .othersNote(found) }
+        // Another operator may have had the name before.
+        if let author, author != found.author || found.isFormer { return .othersNote(found.author) }
         _ = try connection.query("DELETE FROM entitled.customer_note WHERE id = $1", [.int8(id)])
         return .done
     }

@@ -170,8 +170,13 @@ package enum DeletionTable {
     /// The fate of the customer whom a change means; an erasure that is at the changes is waited for.
     package static func fate(
         ofTargetOf change: Change, on connection: PostgresConnection
+    ) throws -> Fate { try fate(of: change.target, since: change, on: connection) }
+
+    /// The same of another customer whom it names.
+    package static func fate(
+        of id: String, since change: Change, on connection: PostgresConnection
     ) throws -> Fate {
-        let hash = try DeletedCustomerHashes().hash(change.target, on: connection)
+        let hash = try DeletedCustomerHashes().hash(id, on: connection)
         let found = try connection.query(selectMeant, [.int8(change.id), .bytea(hash)]).map {
             try $0.bool("is_log_swept")
         }

@@ -106,10 +106,15 @@ package struct BulkWork: JobRunner {
         if let changed = try isChanged(change, job, on: connection) {
             return try end(change, .refused(changed), &job, on: connection)
         }
-        // With a cursor it was compared with what was shown.
-        if job.cursor.isEmpty { job.cursor = [BulkDone().skippedJSON.text] }
-        if change.kind == .bulkReprocess { return try reprocess(change, selection, &job, on: connection) }
-        return try deliver(change, selection, &job, now, on: connection)
+        // With a cursor it was compared with what was shown: that is right before its first rows, however long it waits.
+        let isFirst = job.cursor.isEmpty
+        if isFirst { job.cursor = [BulkDone().skippedJSON.text] }
+        let advance =
+            try change.kind == .bulkReprocess
+            ? reprocess(change, selection, &job, on: connection)
+            : deliver(change, selection, &job, now, on: connection)
+        if isFirst, case .waiting = advance { job.cursor = [] }
+        return advance
     }
 
     // MARK: - Whether it may go on

@@ -149,6 +149,11 @@ package struct ChangeWork: Sendable {
         guard try !ChangeWork.isChanged(change, parameters, on: connection) else {
             return .refused(ChangeVersions.changed)
         }
+        if let other = (parameters["to"] ?? parameters["alias"])?.stringValue,
+            try DeletionTable.fate(of: other, since: change, on: connection) != .present
+        {
+            return .refused(ChangeWork.deleted)
+        }
         switch change.kind {
         case .grant: return try grant(change, parameters, on: connection)
         case .revoke: return try revoke(change, parameters, on: connection)

@@ -198,8 +198,8 @@ package struct DeskParameters {
 
     /// Names that choose a part of a list or its form.
     private static let parts: Set = ["after", "limit", "count", "format"]
-    /// Filters whose values may name customers.
-    private static let naming: Set = ["customer", "target"]
+    /// Filters whose values name customers, or lead to one.
+    private static let naming: Set = ["customer", "target", "purchase", "id", "event"]
 
     /// `state=dead since=24h`: the filters, without those that name customers.
     var words: String {

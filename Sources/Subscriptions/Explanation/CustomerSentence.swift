@@ -5,14 +5,23 @@ extension EntitlementExplanation {
     package var customerSentence: String {
         switch because {
         case .given(let grant):
-            let end = until.map { "until \(EntitlementExplanation.day($0))" } ?? "without an end"
-            return "You have \(name) \(end): \(grant.customerSentence)."
+            guard let until else { return "You have \(name) without an end: \(reason(grant))." }
+            let day = EntitlementExplanation.day(until)
+            switch renews {
+            case true?: return "You have \(name): \(reason(grant)). It renews on \(day)."
+            case false?: return "You have \(name) until \(day): \(reason(grant)). It does not renew."
+            case nil: return "You have \(name) until \(day): \(reason(grant))."
+            }
         case .ended(let cause):
             let end = until.map { " since \(EntitlementExplanation.day($0))" } ?? ""
             return "You do not have \(name) any more\(end): \(cause.customerSentence)."
         case .sandboxDoesNotCount: return "You do not have \(name): it was bought in a test of the app only."
         case .neverBought: return "You do not have \(name): we know of no purchase of yours that includes it."
         }
+    }
+
+    private func reason(_ grant: Grant) -> String {
+        isSandbox && grant != .granted ? "it was bought in a test of the app" : grant.customerSentence
     }
 
     private static let months = [

@@ -30,9 +30,12 @@ package struct EntitlementExplanation: Sendable, Equatable {
     package let until: Int64?
     /// What will become of it, or how it came to its end.
     package let remark: String?
+    /// Whether a subscription goes on then; nil: it is none, or it cannot be charged.
+    package let renews: Bool?
 
     package init(
-        name: String, because: Because, productID: String?, purchase: PurchaseKey?, until: Int64?, remark: String?
+        name: String, because: Because, productID: String?, purchase: PurchaseKey?, until: Int64?, remark: String?,
+        renews: Bool? = nil
     ) {
         self.name = name
         self.because = because
@@ -40,6 +43,7 @@ package struct EntitlementExplanation: Sendable, Equatable {
         self.purchase = purchase
         self.until = until
         self.remark = remark
+        self.renews = renews
     }
 
     package var isActive: Bool {
@@ -115,7 +119,7 @@ extension EntitlementExplanation {
         self.init(
             name: name, because: isActive ? .given(held.grant(at: now)) : .ended(held.endCause),
             productID: holding.productID, purchase: holding.key, until: holding.expires,
-            remark: remarks.isEmpty ? nil : remarks.joined(separator: "; "))
+            remark: remarks.isEmpty ? nil : remarks.joined(separator: "; "), renews: isActive ? held.renews : nil)
     }
 }
 
@@ -164,6 +168,14 @@ struct HeldPeriod {
     }
 
     /// What will become of access that is there.
+    /// Whether it is charged anew at its end.
+    fileprivate var renews: Bool? {
+        guard isSubscription, expires != nil, holding.grantedEntitlement == nil, isCurrent,
+            !period.transaction.isBoughtOnce, purchase.billingFailure == nil
+        else { return nil }
+        return purchase.willRenew
+    }
+
     fileprivate var outlook: String? {
         guard isSubscription, expires != nil, holding.grantedEntitlement == nil else { return nil }
         guard isCurrent else { return "then \(purchase.latest.productID)" }

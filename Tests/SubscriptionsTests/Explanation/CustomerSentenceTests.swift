@@ -5,16 +5,26 @@ import Testing
 struct CustomerSentenceTests {
     private static let until: Int64 = 1_796_379_060_000
 
-    private func sentence(_ because: EntitlementExplanation.Because, until: Int64? = until) -> String {
+    private func sentence(
+        _ because: EntitlementExplanation.Because, until: Int64? = until, renews: Bool? = nil,
+        in environment: StoreEnvironment = .production
+    ) -> String {
         EntitlementExplanation(
             name: "pro", because: because, productID: "com.example.monthly",
-            purchase: PurchaseKey(app: "demo", environment: .production, originalTransactionID: "20001"), until: until,
-            remark: "renews at 9.99 USD"
+            purchase: PurchaseKey(app: "demo", environment: environment, originalTransactionID: "20001"), until: until,
+            remark: "renews at 9.99 USD", renews: renews
         ).customerSentence
     }
 
     @Test func `it says what, until when and why, and no id`() {
         #expect(sentence(.given(.paid)) == "You have pro until 4 December 2026, 10:11 UTC: it is paid for.")
+        #expect(
+            sentence(.given(.paid), renews: true)
+                == "You have pro: it is paid for. It renews on 4 December 2026, 10:11 UTC.")
+        #expect(
+            sentence(.given(.trial), renews: false)
+                == "You have pro until 4 December 2026, 10:11 UTC: it is your free trial. It does not renew.")
+        #expect(!sentence(.given(.paid), in: .sandbox).contains("paid"))
         #expect(sentence(.given(.once), until: nil) == "You have pro without an end: you bought it once.")
         #expect(
             sentence(.ended(.refunded))

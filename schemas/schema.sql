@@ -508,7 +508,8 @@ CREATE TABLE entitled.customer_note (
     author text COLLATE "C" NOT NULL,
     made_ms bigint NOT NULL,
     text text NOT NULL,
-    CONSTRAINT customer_note_pkey PRIMARY KEY (id)
+    CONSTRAINT customer_note_pkey PRIMARY KEY (id),
+    CONSTRAINT customer_note_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app_user_id(id) ON DELETE CASCADE
 );
 CREATE INDEX customer_note_customer ON entitled.customer_note USING btree (app_user_id, id);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_note TO entitled_worker;

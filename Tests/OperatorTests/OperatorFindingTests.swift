@@ -50,7 +50,10 @@ struct OperatorFindingTests {
         // What another id of the customer had before is not what the customer has.
         try fixture.database.execute(
             """
-            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ('ben2', 'ben', 1);
+            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ('ben2', 'ben', 1)
+            """)
+        try fixture.database.execute(
+            """
             INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms) VALUES ('ben2', 'pin', '4712', 2)
             """)
         #expect(hits("4711").isEmpty)

@@ -80,7 +80,7 @@ struct OperatorListTests {
         }
         let text = fixture.get("/audit?format=csv").text
         for cell in [
-            ",'=1+1,", ",'+1,", ",'-1,", ",'@x,", ",'\tx,", ",\"a,\"\"b\"\"\",", ",plain,", "\"two\r\nlines\"",
+            ",'=1+1,", ",'+1,", ",'-1,", ",'@x,", ",\"'\tx\",", ",\"a,\"\"b\"\"\",", ",plain,", "\"two\r\nlines\"",
         ] {
             #expect(text.contains(cell), "\(cell) in \(text)")
         }

@@ -158,7 +158,7 @@ struct OperatorPlanTests {
         ("/customers/u17", "app_user_id_caseless"), ("/customers/u17", "purchase_owner"),
         ("/customers/u17", "customer_attribute_pkey"), ("/customers/u17/timeline", "fact_pkey"),
         ("/customers/u17/timeline", "action_app_user_id"), ("/customers/u17/events", "event_sequence"),
-        ("/customers/u17/events", "event_unnumbered"),
+        ("/customers/u17/events", "event_unnumbered"), ("/customers/u17/notes", "customer_note_customer"),
         ("/purchases", "purchase_pkey"), ("/purchases?status=active", "purchase_pkey"),
         ("/purchases?product=none&app=demo&environment=Production&unclaimed=true", "purchase_pkey"),
         ("/purchases?ends_after=1d&ends_before=2030-01-01", "purchase_pkey"),

@@ -150,7 +150,7 @@ import Testing
     @Test(arguments: OperatorRole.allCases)
     func `a role does what it may, and nothing else`(role: OperatorRole) throws {
         let may: [OperatorRole: Set<ChangeKind>] = [
-            .support: [.grant, .revoke, .resend, .eventResend, .note, .noteRemove, .transfer, .claim],
+            .support: [.grant, .revoke, .resend, .eventResend, .note, .noteRemove, .transfer],
             .integrator: [
                 .resend, .eventResend, .endpointEnable, .endpointDisable, .endpointPause, .jobCancel,
             ],

@@ -269,7 +269,10 @@ import Testing
         let database = scene.installation.database
         let before = try scene.installation.purchaseRows()
         try database.execute(
-            "TRUNCATE entitled.purchase, entitled.purchase_identifier, entitled.customer, entitled.app_user_id")
+            """
+            TRUNCATE entitled.purchase, entitled.purchase_identifier, entitled.customer, entitled.app_user_id,
+                entitled.customer_note
+            """)
         let totals = try RecordRebuild(
             patience: .seconds(86_400), foldSettings: FoldSettings(defaultGrace: .seconds(1)), isDry: false
         ).run(

@@ -138,7 +138,7 @@ struct OperatorBulkGuardTests {
         #expect(try fixture.run(job).counts.queued == 2)
     }
 
-    @Test func `a job that waits was compared with its plan before`() throws {
+    @Test func `a job that waited is compared with its plan right before its first rows`() throws {
         try fixture.make(0..<2, .dead)
         try fixture.make(2..<302, .pending)
         let job = try fixture.ask(Self.dead, plan: fixture.plan(Self.dead))
@@ -146,7 +146,8 @@ struct OperatorBulkGuardTests {
         #expect(try work.step(fixture.lease(job), on: fixture.worker).isWaiting)
         try fixture.database.execute("UPDATE entitled.endpoint SET disabled_reason = 'x' WHERE id = 'ep_2'")
         try fixture.consume()
-        #expect(try fixture.run(job).counts == JobCounts(matched: 4, queued: 2, skipped: 2))
+        let done = try fixture.run(job)
+        #expect(done.counts.queued == 0 && done.error == ChangeVersions.changed, "\(done)")
     }
 
     @Test func `a plan may come from a console whose clock is ahead by some seconds`() throws {

@@ -77,10 +77,16 @@ package enum ChangeRedaction {
         """
     private static let auditTexts = """
         SELECT id, concat_ws(chr(10), reason, message) AS text, false AS is_open
-        FROM entitled.audit WHERE id > $1 ORDER BY id LIMIT $2
+        FROM entitled.audit WHERE id > $1 AND \(saysMore) ORDER BY id LIMIT $2
         """
-    private static let ends = """
-        SELECT (SELECT coalesce(max(id), 0) FROM entitled.job) AS job, (SELECT coalesce(max(id), 0) FROM entitled.audit) AS audit
+    /// Files that left the console have an entry each, which names no customer in its texts: they take no place of others.
+    private static let saysMore = "kind NOT IN ('export', 'customer_export')"
+    /// Behind which the rows are that are searched.
+    private static let starts = """
+        SELECT greatest((SELECT coalesce(max(id), 0) FROM entitled.job) - $1, 0) AS job, (
+            SELECT coalesce(min(id) - 1, 0) FROM (
+                SELECT id FROM entitled.audit WHERE \(saysMore) ORDER BY id DESC LIMIT $1) newest
+        ) AS audit
         """
 
     /// Rows of a table that may name a customer although they are about something else.
@@ -100,17 +106,17 @@ package enum ChangeRedaction {
     static func search(_ names: Pseudonyms, on connection: PostgresConnection) throws -> Found {
         guard try connection.query(exists).one().bool("is_there") else { return Found() }
         let words = telling(names)
-        let ends = try connection.query(ends).one()
+        let starts = try connection.query(starts, [.int8(searched)]).one()
         return Found(
-            jobs: try search(words, jobTexts, to: try ends.int("job"), on: connection),
-            audit: try search(words, auditTexts, to: try ends.int("audit"), on: connection))
+            jobs: try search(words, jobTexts, after: try starts.int("job"), on: connection),
+            audit: try search(words, auditTexts, after: try starts.int("audit"), on: connection))
     }
 
     private static func search(
-        _ words: Pseudonyms, _ statement: String, to end: Int64, on connection: PostgresConnection
+        _ words: Pseudonyms, _ statement: String, after start: Int64, on connection: PostgresConnection
     ) throws -> Candidates {
         var found = Candidates()
-        found.end = max(0, end - searched)
+        found.end = start
         while true {
             let rows = try connection.query(statement, [.int8(found.end), .int8(Int64(page))]).map { row in
                 (id: try row.int("id"), text: try row.text("text"), isOpen: try row.bool("is_open"))

@@ -214,6 +214,26 @@ import Testing
         #expect(try DeletionTable.find(second.id, on: worker)?.state == .done)
     }
 
+    @Test func `files that leave the console take no place among the entries that a deletion searches`() throws {
+        let worker = try bench.worker()
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome, reason)
+            VALUES (1, 'operator', 'resend', 'x', 'done', 'as anna asked')
+            """)
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome)
+            SELECT 1, 'operator', 'export', 'events', 'done' FROM generate_series(1, 50001)
+            """)
+        _ = try actions.delete("anna", on: worker)
+        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
+        while try erasure.step(on: worker) {}
+        let reasons = try bench.database.texts("SELECT reason FROM entitled.audit WHERE reason IS NOT NULL")
+        #expect(reasons.count == 1 && !reasons.contains { $0.contains("anna") }, "\(reasons)")
+    }
+
     @Test func `a deletion whose facts cannot be read holds up no other one`() throws {
         let worker = try bench.worker()
         let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())

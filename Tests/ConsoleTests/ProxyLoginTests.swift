@@ -2,6 +2,7 @@ import Accounts
 import Base
 import Database
 import HTTP
+import Postgres
 import TestSupport
 import Testing
 
@@ -148,6 +149,19 @@ struct ProxyLoginTests {
         }
         #expect(
             try console.database.count("SELECT count(*) FROM entitled.console_session WHERE ended_ms IS NULL") == 50)
+        // What was ended takes no place of what was not in the list, and one command ends all the others.
+        try console.database.execute(
+            """
+            INSERT INTO entitled.console_session (hash, id, user_name, address, browser, by_link, started_ms, seen_ms, ended_ms)
+            SELECT sha256(n::text::bytea), 'ses_' || n, $1, 'a', 'b', false, $2, $2, $2 FROM generate_series(1, 300) n
+            """, [.text(anna), .int8(console.clock.now() + 1000)])
+        try console.onHost { connection in
+            let listed = try SessionTable.list(of: anna, on: connection)
+            #expect(listed.count == 200 && listed.count { $0.ended == nil } == 50)
+            let kept = try #require(listed.last)
+            #expect(
+                try SessionTable.end(nil, of: anna, keeping: kept.id, now: console.clock.now(), on: connection) == 49)
+        }
     }
 
     @Test("a log-out ends the session, and says that the proxy's goes on")

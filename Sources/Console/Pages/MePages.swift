@@ -154,10 +154,8 @@ struct MePages: Sendable {
 
     private func endOthers(_ call: PageCall) throws -> PageAnswer {
         guard let viewer = call.viewer else { return .redirect(ConsolePath.login) }
-        for session in try SessionTable.list(of: viewer.name, on: call.connection)
-        where session.ended == nil && session.id != viewer.session.id {
-            try SessionTable.end(session.id, of: viewer.name, now: clock.now(), on: call.connection)
-        }
+        try SessionTable.end(
+            nil, of: viewer.name, keeping: viewer.session.id, now: clock.now(), on: call.connection)
         return .redirect(ConsolePath.me)
     }
 }

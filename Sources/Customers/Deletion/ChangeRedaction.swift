@@ -39,11 +39,21 @@ package enum ChangeRedaction {
         WHERE j.id = t.id
         """
 
-    /// The hash of a change that named two customers tells the other one to those who guess: no row says any more which these are.
+    /// The hash of a change that named two customers tells the other one to those who guess, and once it is over no row says who that
+    /// was. So each deletion takes the hashes of all such changes: their keys are no repetitions any more, and nothing is done twice.
     private static let forgetHashes = """
         UPDATE entitled.job SET request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
         WHERE kind IN ('alias', 'transfer') AND state <> 'running' AND request_hash IS NOT NULL
         """
+
+    private static let forgetHash = """
+        UPDATE entitled.job SET request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) WHERE id = $1
+        """
+
+    /// Takes the hash of a change that names a deleted customer beside its target, in the transaction that ends it.
+    package static func forgetHash(of change: Change, on connection: PostgresConnection) throws {
+        _ = try connection.query(forgetHash, [.int8(change.id)])
+    }
 
     /// A change that was asked for before the deletion may have ended after it.
     private static func isMeantByAudit(_ jobs: String) -> String {

@@ -102,11 +102,19 @@ package enum SessionTable {
         return (session, role, try row.optionalText("zone"))
     }
 
-    /// Of one user, newest first; those that live, and those that ended within the last month, 200 at most.
+    /// Rows of a list.
+    private static let listed = 200
+
+    /// Of one user, newest first; those that were not ended, and those that ended within the last month, 200 at most: what was ended
+    /// takes no place of what was not.
     package static func list(of user: String, on connection: PostgresConnection) throws -> [ConsoleSession] {
         try connection.query(
-            "SELECT \(columns) FROM entitled.console_session s WHERE s.user_name = $1 ORDER BY s.started_ms DESC, s.id LIMIT 200",
-            [.text(user)]
+            """
+            SELECT * FROM (
+                SELECT \(columns) FROM entitled.console_session s WHERE s.user_name = $1
+                ORDER BY s.ended_ms IS NOT NULL, s.started_ms DESC, s.id LIMIT $2
+            ) s ORDER BY started_ms DESC, id
+            """, [.text(user), .int8(Int64(listed))]
         ).map(session)
     }
 
@@ -135,17 +143,19 @@ package enum SessionTable {
     ///
     /// - Parameters:
     ///   - id: nil: all of them.
+    ///   - kept: of all, the one that goes on.
     ///   - now: ms since 1970.
     /// - Returns: how many had not ended.
     @discardableResult
     package static func end(
-        _ id: String?, of user: String, now: Int64, on connection: PostgresConnection
+        _ id: String?, of user: String, keeping kept: String? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> Int {
         try connection.query(
             """
             UPDATE entitled.console_session SET ended_ms = $3
-            WHERE user_name = $1 AND ($2::text IS NULL OR id = $2) AND ended_ms IS NULL RETURNING id
-            """, [.text(user), .text(id), .int8(now)]
+            WHERE user_name = $1 AND ($2::text IS NULL OR id = $2) AND ended_ms IS NULL
+                AND id IS DISTINCT FROM $4 RETURNING id
+            """, [.text(user), .text(id), .int8(now), .text(kept)]
         ).count
     }
 }

@@ -152,6 +152,7 @@ package struct ChangeWork: Sendable {
         if let other = (parameters["to"] ?? parameters["alias"])?.stringValue,
             try DeletionTable.fate(of: other, since: change, on: connection) != .present
         {
+            try ChangeRedaction.forgetHash(of: change, on: connection)
             return .refused(ChangeWork.deleted)
         }
         switch change.kind {

@@ -234,6 +234,38 @@ import Testing
         #expect(reasons.count == 1 && !reasons.contains { $0.contains("anna") }, "\(reasons)")
     }
 
+    @Test(arguments: [false, true])
+    func `a change that names a customer who was deleted meanwhile is refused, and forgets who that was`(isBack: Bool)
+        throws
+    {
+        let worker = try bench.worker()
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        try bench.addCustomer("ben-of-home")
+        let requests = [
+            ChangeFixture.request(.alias, "anna", .object(["alias": .string("ben-of-home"), "create": .bool(true)])),
+            ChangeFixture.request(.transfer, "anna", .object(["to": .string("ben-of-home")]), key: "k2"),
+        ]
+        for request in requests { try bench.ask(request) }
+        func hashes() throws -> [String] {
+            try bench.database.texts("SELECT encode(request_hash, 'hex') FROM entitled.job ORDER BY id")
+        }
+        let before = try hashes()
+        _ = try actions.delete("ben-of-home", on: worker)
+        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
+        while try erasure.step(on: worker) {}
+        if isBack { try bench.addCustomer("ben-of-home") }
+        for _ in requests {
+            let ending = try bench.work.next(on: worker)?.ending
+            #expect(ending?.outcome == .refused && ending?.message?.hasPrefix("The customer was deleted") == true)
+        }
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.app_user_id") == (isBack ? 2 : 1))
+        #expect(Set(try hashes()).isDisjoint(with: before))
+        for table in ["job", "audit"] {
+            let rows = try bench.database.texts("SELECT row_to_json(t)::text FROM entitled.\(table) t")
+            #expect(!rows.contains { $0.contains("ben-of-home") }, "\(rows)")
+        }
+    }
+
     @Test func `a deletion whose facts cannot be read holds up no other one`() throws {
         let worker = try bench.worker()
         let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())

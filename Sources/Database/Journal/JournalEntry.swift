@@ -12,9 +12,9 @@ package struct JournalEntry: Sendable {
         case endpoint
         /// A REST key: its hash, never the key.
         case apiKey = "api_key"
-        /// An operator, without the password.
+        /// Since when an operator has a name, and when the operator was removed.
         case consoleUser = "console_user"
-        /// A key of the operator API: its hash, never the key.
+        /// That a key of the operator API ended.
         case operatorKey = "operator_key"
         /// The deletion of a customer, by salted hashes.
         case deletion

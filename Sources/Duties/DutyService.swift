@@ -17,16 +17,19 @@ package final class DutyService<D: Duty>: Service {
     private let session: PostgresSession
     private let leadership: Leadership
     private let logger: Logger
+    private let metrics: Metrics
     private let loop = Loop(D.name)
     private let failures = RepeatedFailure()
 
     /// - Parameter session: for this duty alone; closed at the end.
-    package init(_ duty: sending D, session: PostgresSession, leadership: Leadership, logger: Logger) {
+    package init(_ duty: sending D, session: PostgresSession, leadership: Leadership, logger: Logger, metrics: Metrics)
+    {
         cancellation = duty.cancellation
         self.duty = Monitor(duty)
         self.session = session
         self.leadership = leadership
         self.logger = logger
+        self.metrics = metrics
     }
 
     package func start() {
@@ -50,15 +53,24 @@ package final class DutyService<D: Duty>: Service {
     }
 
     private func next(_ duty: inout D, _ run: DutyRun) -> Next {
-        do {
-            return try duty.run(run)
-        } catch is Leadership.Lost {
-            return .after(D.retryAfter)
-        } catch {
-            if (error as? PostgresError)?.kind != .connection, !loop.isDraining {
-                failures.warning(D.failure, error, count: 1, logger)
-            }
-            return .after(D.retryAfter)
+        let began = ContinuousClock.now
+        func observe(_ outcome: String) {
+            metrics.observe(.dutySeconds, .now - began, ["duty": D.name, "outcome": outcome])
         }
+        do {
+            let next = try duty.run(run)
+            observe("done")
+            return next
+        } catch is Leadership.Lost {
+            observe("lost")
+        } catch  where loop.isDraining {
+            // It was cancelled.
+        } catch {
+            let isAway = (error as? PostgresError)?.kind == .connection
+            observe(isAway ? "away" : "failed")
+            // The session says that the database is away.
+            if !isAway { failures.warning(D.failure, error, count: 1, logger) }
+        }
+        return .after(D.retryAfter)
     }
 }

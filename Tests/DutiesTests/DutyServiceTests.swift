@@ -42,11 +42,13 @@ private struct TestDuty: Duty {
 
 @Suite struct DutyServiceTests {
     private let log = LogTape()
+    private let metrics = Metrics()
     private let leadership = Leadership(worker: [UInt8](repeating: 1, count: 16), lease: .seconds(10))
 
     private func service(_ duty: TestDuty, _ target: PostgresTarget) -> DutyService<TestDuty> {
         DutyService(
-            duty, session: PostgresSession(target, logger: log.logger), leadership: leadership, logger: log.logger)
+            duty, session: PostgresSession(target, logger: log.logger), leadership: leadership, logger: log.logger,
+            metrics: metrics)
     }
 
     private func count(_ event: String) -> Int {
@@ -121,7 +123,8 @@ private struct TestDuty: Duty {
         ) { _ in
             if isAway.read({ $0 }) { throw PostgresError(.connection, "no server") }
         }
-        let service = DutyService(duty, session: session, leadership: leadership, logger: log.logger)
+        let service = DutyService(
+            duty, session: session, leadership: leadership, logger: log.logger, metrics: metrics)
         service.start()
         defer { service.drain(until: .now + .seconds(20)) }
         try duty.untilRuns(20)
@@ -144,5 +147,38 @@ private struct TestDuty: Duty {
         defer { service.drain(until: .now + .seconds(20)) }
         try duty.untilRuns(3)
         #expect(count("test run failed") == 0)
+        #expect(runs("lost") >= 2 && runs("failed") == 0 && runs("done") == 0)
+    }
+
+    @Test func `runs are counted by how they end, and what ends the process is no failure`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let runs = Monitor(0)
+        let duty = TestDuty { run in
+            let number = runs.change { number in
+                number += 1
+                return number
+            }
+            if number == 2 { throw TestFailure("the second fails") }
+            guard number == 4 else { return .again }
+            // The fourth is cancelled by the end of the process.
+            _ = try run.session.withConnection { connection in try connection.query("SELECT pg_sleep(20)") }
+            return .again
+        }
+        let service = service(duty, database.target(role: "entitled_worker"))
+        service.start()
+        try duty.untilRuns(4)
+        try eventually("the statement is running") {
+            try database.count(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND query LIKE 'SELECT pg_sleep%'",
+                [.text(database.name)]) == 1
+        }
+        service.drain(until: .now + .seconds(20))
+        #expect(self.runs("done") == 2 && self.runs("failed") == 1)
+    }
+
+    private func runs(_ outcome: String) -> Int {
+        let start = "entitled_duty_seconds_count{duty=\"test\",outcome=\"\(outcome)\"} "
+        let line = metrics.exposition().split(separator: "\n").first { $0.hasPrefix(start) }
+        return line.flatMap { Int($0.dropFirst(start.count)) } ?? 0
     }
 }

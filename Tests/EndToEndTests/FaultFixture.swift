@@ -66,7 +66,9 @@ final class FaultFixture: Sendable {
     // MARK: - Load
 
     /// New subscribers from several threads, until `endLoad`.
-    func beginLoad() {
+    ///
+    /// - Parameter rate: notifications a second in all, at most; nil: as fast as they are answered.
+    func beginLoad(rate: UInt32? = nil) {
         let begun = (UInt64(0)..<3).map { thread in
             TestThread { [self] in
                 var number = thread * 1_000_000
@@ -74,6 +76,7 @@ final class FaultFixture: Sendable {
                     var life = SubscriberLife(app: Site.app, seed: 60, number: number)
                     try send(life.start(at: Site.start))
                     number += 1
+                    if let rate { usleep(3_000_000 / rate) }
                 }
             }
         }

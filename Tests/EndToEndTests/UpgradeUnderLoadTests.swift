@@ -155,6 +155,25 @@ struct UpgradeUnderLoadTests {
 
     /// A program of an earlier release, which a person built; `deploy/upgrade` does.
     private static let released = ProcessInfo.processInfo.environment["ENTITLED_RELEASED"]
+    /// How long its processes and this program's work beside each other, in seconds.
+    private static let mixed = ProcessInfo.processInfo.environment["ENTITLED_MIXED_SECONDS"].flatMap { Int($0) } ?? 0
+
+    /// Processes of both programs, one replaced after the other by the other program's.
+    private func mix(_ scene: FaultFixture, _ released: String) throws {
+        let end = ContinuousClock.now + .seconds(Self.mixed)
+        var number = 0
+        while ContinuousClock.now < end {
+            // Three processes, two programs: within six replacements each was both.
+            scene.site.install(number % 2 == 0 ? released : Program.path)
+            number % 3 == 2 ? try scene.replaceIngest() : try scene.replaceWorker(number % 3)
+            try scene.more(200)
+            number += 1
+        }
+        scene.site.install(Program.path)
+        for place in 0..<2 { try scene.replaceWorker(place) }
+        try scene.replaceIngest()
+        print("mixed: \(number) replacements in \(Self.mixed) s, \(scene.acknowledged) notifications accepted in all")
+    }
 
     /// The apis of both programs, side by side, say the same of customers.
     private func expectSameAnswers(_ scene: FaultFixture, _ released: String, by key: String) throws {
@@ -188,7 +207,7 @@ struct UpgradeUnderLoadTests {
         let key = try #require(
             try former.run("keys", "create", "--kind", "secret", "--json").document?["key"]?.stringValue)
         let scene = try FaultFixture(database, program: released)
-        scene.beginLoad()
+        scene.beginLoad(rate: Self.mixed > 0 ? 60 : nil)
         try scene.more(200)
         scene.site.install(Program.path)
         for delay in [20, 60, 120, 200, 300] as [UInt32] {
@@ -222,6 +241,7 @@ struct UpgradeUnderLoadTests {
         try scene.replaceWorker(0)
         try scene.replaceIngest()
         try scene.more(50)
+        try mix(scene, released)
         try scene.endLoad()
         print("refused: \(refused) until migrated, \(later - refused) before, \(scene.refused - later) after replacing")
         #expect(try scene.faults() == [])

@@ -91,7 +91,8 @@ final class PlayedHistory: Sendable {
                 foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400))),
             cancellation: Cancellation(), logger: log.logger, metrics: metrics)
         let reconciler = DutyService(
-            duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger)
+            duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger,
+            metrics: Metrics())
         reconciler.start()
         defer { reconciler.drain(until: .now + .seconds(10)) }
         return try body()
@@ -113,7 +114,8 @@ final class PlayedHistory: Sendable {
             foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), cancellation: Cancellation(),
             rest: .milliseconds(20), logger: log.logger, metrics: metrics)
         let service = DutyService(
-            duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger)
+            duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger,
+            metrics: Metrics())
         service.start()
         defer { service.drain(until: .now + .seconds(10)) }
         return try body()

@@ -290,6 +290,26 @@ struct OperatorScaleTests {
         #expect(overview.contains { $0["name"]?.stringValue == "work.return" })
     }
 
+    /// As `doctor` warns: two hours before, and not about apps that answer nothing.
+    @Test(
+        arguments: [
+            (["demo"], 119, 1), (["demo"], 121, 0), (["other"], 119, 0), (nil, 119, 1),
+        ] as [([String]?, Int64, Int)])
+    func `an answer that Apple waits for is among the findings when its time is nearly over`(
+        apps: [String]?, minutes: Int64, found: Int
+    ) throws {
+        let fixture = try OperatorFixture(answeredApps: apps)
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id,
+                product_id, reasons, repeats, asked_ms, deadline_ms)
+            VALUES (1, 'demo', 0, '7', '7', 'monthly', '{}', 0, 1, $1)
+            """, [.int8(OperatorFixture.now + minutes * 60_000)])
+        let items = fixture.get("/doctor", as: .operator).json["items"]?.arrayValue ?? []
+        let levels = items.filter { $0["name"]?.stringValue == "work.refunds" }.map { $0["level"]?.stringValue }
+        #expect(levels == Array(repeating: "warning", count: found))
+    }
+
     @Test func `hosts whose configurations differ are shown with the workers, and among the findings`() throws {
         let fixture = try OperatorFixture()
         func differing() -> [Bool?] {

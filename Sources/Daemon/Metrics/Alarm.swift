@@ -43,6 +43,14 @@ package struct Alarm: Sendable {
         return "\(sum)(increase(\(series)[\(time)])) > 0 or \(sum)(\(series) unless \(series) offset \(time)) > 0"
     }
 
+    /// Runs that failed, and none that succeeded; of a histogram with the label `outcome`.
+    static func fails(_ metric: Metric, by labels: String, in time: String) -> String {
+        func runs(_ outcome: String) -> String {
+            #"sum by (\#(labels))(increase(\#(metric.name)_count{outcome="\#(outcome)"}[\#(time)])) > 0"#
+        }
+        return "\(runs("failed")) unless \(runs("done"))"
+    }
+
     /// The condition that the 99th percentile of a histogram of durations is above a number of seconds.
     static func isSlow(_ metric: Metric, beyond seconds: Int) -> String {
         "histogram_quantile(0.99, sum by (le) (rate(\(metric.name)_bucket[5m]))) > \(seconds)"

@@ -185,6 +185,10 @@ extension Alarm {
 
     private static let keeping = [
         Alarm(
+            "EntitledDutyFailing", .ticket, [.dutySeconds], fails(.dutySeconds, by: "duty, instance", in: "30m"),
+            for: "15m",
+            "The background duty {{ $labels.duty }} at {{ $labels.instance }} fails each time."),
+        Alarm(
             "EntitledPartitionsMissing", .page, [.retentionDaysAhead], "min(\(Metric.retentionDaysAhead.name)) < 1",
             for: "1h", "The partition of tomorrow is missing."),
         Alarm(

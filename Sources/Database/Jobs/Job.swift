@@ -30,7 +30,7 @@ package struct Job: Sendable, RowDecodable {
     /// 0 to 1.
     package var fraction: Double
     package var state: State
-    /// Why it failed.
+    /// Why it failed; of a running one, why its last step did.
     package var error: String?
     package let updated: Int64
     package let finished: Int64?

@@ -60,6 +60,8 @@ package struct JobLease: Sendable {
             }
             var job = try Job(row)
             let now = try row.int("now_ms")
+            // Of a step that failed before this one.
+            job.error = nil
             let result = try body(&job, now)
             _ = try connection.query(
                 JobLease.save,
@@ -70,6 +72,17 @@ package struct JobLease: Sendable {
                 ])
             return (result, job)
         }
+    }
+
+    private static let noteFailure = """
+        UPDATE entitled.job SET error = $3 WHERE id = $1 AND driver = $2 AND state = 'running'
+        """
+
+    /// Shows operators why the job does not go on, until a step of it succeeds.
+    ///
+    /// - Parameter error: nothing personal: no deletion of a customer looks for it.
+    package func noteFailure(_ error: String, on connection: PostgresConnection) throws {
+        _ = try connection.query(JobLease.noteFailure, [.int8(job), .uuid(driver), .text(error)])
     }
 
     private static let giveBack = """

@@ -32,6 +32,8 @@ package enum OverviewQuery {
         package let openRefunds: Int64
         /// ms since 1970.
         package let nextRefundDeadline: Int64?
+        /// The same, only of apps whose consumption requests are to be answered.
+        package let nextAnswerDeadline: Int64?
         package let runningJobs: Int64
         package let failingEndpoints: [String]
 
@@ -45,6 +47,7 @@ package enum OverviewQuery {
             heldDeliveries = try row.int("held_deliveries")
             openRefunds = try row.int("open_refunds")
             nextRefundDeadline = try row.optionalInt("next_deadline")
+            nextAnswerDeadline = try row.optionalInt("next_answer")
             runningJobs = try row.int("running_jobs")
             failingEndpoints = try row.texts("failing_endpoints").compactMap { $0 }
         }
@@ -66,6 +69,9 @@ package enum OverviewQuery {
                     AND deadline_ms > $3 LIMIT $2) r) AS open_refunds,
             (SELECT min(deadline_ms) FROM entitled.refund_request
                 WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $3) AS next_deadline,
+            (SELECT min(deadline_ms) FROM entitled.refund_request
+                WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $3
+                    AND ($4::text[] IS NULL OR app = ANY ($4))) AS next_answer,
             (SELECT count(*) FROM (SELECT FROM entitled.job WHERE state = 'running' LIMIT $2) j) AS running_jobs,
             ARRAY(
                 SELECT h.endpoint FROM entitled.endpoint_health h JOIN entitled.endpoint e ON e.id = h.endpoint
@@ -76,10 +82,12 @@ package enum OverviewQuery {
     /// - Parameters:
     ///   - limit: each number is counted up to it.
     ///   - now: ms since 1970.
+    ///   - answeredApps: whose consumption requests are to be answered; nil: all.
     package static func counts(
-        upTo limit: Int64, now: Int64, on connection: PostgresConnection
+        upTo limit: Int64, now: Int64, answeredApps: [String]? = nil, on connection: PostgresConnection
     ) throws -> Counts {
-        try Counts(connection.query(counts, [PurchaseQuery.lanes, .int8(limit), .int8(now)]).one())
+        let apps: PostgresValue = answeredApps.map { .texts($0) } ?? .null
+        return try Counts(connection.query(counts, [PurchaseQuery.lanes, .int8(limit), .int8(now), apps]).one())
     }
 
     /// A worker that was seen lately.

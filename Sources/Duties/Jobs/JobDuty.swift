@@ -92,6 +92,9 @@ package struct JobDuty: Duty {
                 attended[id] = nil
                 guard connection.isAlive, !run.isDraining() else { throw error }
                 failures.warning(JobDuty.failure, error, count: 1, logger)
+                // Only errors of Postgres are known to hold nothing personal.
+                let shown = error is PostgresError ? "\(error)" : "the worker's log has it as \"\(JobDuty.failure)\""
+                try one.lease.noteFailure("A step failed and is tried again: \(shown)", on: connection)
             }
         }
     }

@@ -4,43 +4,77 @@ import Postgres
 /// Deletes what the console leaves behind: attempts to log in after a day, sessions and links after a month, and what operators
 /// did after its own time.
 struct ConsoleCleaner {
+    private var pass = DailyPass()
+
     private static let stepSize: Int64 = 1000
-    private static let day: Int64 = 86_400_000
-    private static let month = 30 * day
+
+    enum Table: String, CaseIterable {
+        case audit
+        case attempts = "console_try"
+        case sessions = "console_session"
+        case links = "console_link"
+
+        /// When a row was made; ms.
+        var column: String {
+            switch self {
+            case .audit, .attempts: "at_ms"
+            case .sessions: "started_ms"
+            case .links: "created_ms"
+            }
+        }
+    }
 
     /// The schema may be older than the console, or than the audit.
-    private static let exists = """
-        SELECT to_regclass('entitled.console_try') IS NOT NULL AS is_there,
-            to_regclass('entitled.audit') IS NOT NULL AS has_audit
-        """
+    private static let exists = "SELECT to_regclass('entitled.' || $1) IS NOT NULL AS is_there"
 
-    private static func delete(_ table: String, _ column: String) -> String {
+    private static func isThere(_ table: Table, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(exists, [.text(table.rawValue)]).one().bool("is_there")
+    }
+
+    private static func delete(_ table: Table) -> String {
         """
-        DELETE FROM entitled.\(table) WHERE ctid = ANY (ARRAY(
-            SELECT t.ctid FROM entitled.\(table) t WHERE t.\(column) < $1 ORDER BY t.\(column) LIMIT $2)) RETURNING 1
+        DELETE FROM entitled.\(table.rawValue) WHERE ctid = ANY (ARRAY(
+            SELECT t.ctid FROM entitled.\(table.rawValue) t WHERE t.\(table.column) < $1
+            ORDER BY t.\(table.column) LIMIT $2)) RETURNING 1
         """
     }
 
-    /// Four short statements.
+    /// A short statement for each table.
     ///
-    /// - Parameters:
-    ///   - audit: how long what operators did is kept.
-    ///   - now: ms since 1970.
-    /// - Returns: how many rows went, by table.
-    static func step(audit keptAudit: Duration, now: Int64, on connection: PostgresConnection) throws -> [String: Int] {
-        let schema = try connection.query(exists).one()
-        guard try schema.bool("is_there") else { return [:] }
-        func gone(_ table: String, _ column: String, before limit: Int64) throws -> Int {
-            try connection.query(delete(table, column), [.int8(limit), .int8(stepSize)]).count
+    /// - Parameter limits: ms; what is older goes.
+    /// - Returns: how many rows went, by table; nil when there is nothing to do for now.
+    mutating func step(
+        _ limits: [Table: Int64], on connection: PostgresConnection
+    ) throws -> [String: Int]? {
+        guard pass.isDue else { return nil }
+        var gone: [String: Int] = [:]
+        for table in Table.allCases {
+            guard let limit = limits[table], try ConsoleCleaner.isThere(table, on: connection) else { continue }
+            gone[table.rawValue] = try connection.query(
+                ConsoleCleaner.delete(table), [.int8(limit), .int8(ConsoleCleaner.stepSize)]
+            ).count
         }
-        let audit =
-            try schema.bool("has_audit")
-            ? try gone("audit", "at_ms", before: now - keptAudit.milliseconds) : 0
-        return [
-            "audit": audit,
-            "console_try": try gone("console_try", "at_ms", before: now - day),
-            "console_session": try gone("console_session", "started_ms", before: now - month),
-            "console_link": try gone("console_link", "created_ms", before: now - month),
-        ]
+        if gone.values.allSatisfy({ $0 < ConsoleCleaner.stepSize }) { pass.finish() }
+        return gone
+    }
+
+    mutating func hurry() { pass.hurry() }
+
+    static func forecast(
+        _ limits: [Table: Int64], on connection: PostgresConnection
+    ) throws -> [RetentionForecast.Entry] {
+        var entries: [RetentionForecast.Entry] = []
+        for table in Table.allCases {
+            guard let limit = limits[table], try isThere(table, on: connection) else { continue }
+            var tally = RetentionForecast.Tally()
+            try tally.add(
+                connection.query(
+                    """
+                    SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)::int8 AS bytes, min(t.\(table.column)) AS oldest_ms
+                    FROM entitled.\(table.rawValue) t WHERE t.\(table.column) < $1
+                    """, [.int8(limit)]))
+            entries.append(tally.entry(table.rawValue, before: limit))
+        }
+        return entries
     }
 }

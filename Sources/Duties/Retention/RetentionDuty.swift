@@ -19,7 +19,8 @@ package struct RetentionDuty: Duty {
     }
 
     package mutating func run(_ run: DutyRun) throws -> Next {
-        let hasMore = try run.session.withConnection { connection in try retention.take(run.leadership, on: connection)
+        let hasMore = try run.session.withConnection { connection in
+            try retention.take(run.leadership, on: connection, isDraining: run.isDraining)
         }
         return .after(hasMore ? RetentionDuty.shortRest : RetentionDuty.longRest)
     }

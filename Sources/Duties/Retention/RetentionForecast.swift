@@ -47,6 +47,7 @@ package struct RetentionForecast: Sendable {
         entries += try FinishedWorkCleaner.forecast(before: times.finishedWorkLimit(now), on: connection)
         entries.append(try SenderCleaner.forecast(before: times.senderLimit(firstAttempts), on: connection))
         entries.append(try RemovedEndpointCleaner.forecast(before: times.endpointLimit(now), on: connection))
+        entries += try ConsoleCleaner.forecast(times.consoleLimits(now), on: connection)
         return RetentionForecast(now: now, entries: entries)
     }
 

@@ -19,6 +19,7 @@ package struct RetentionRun {
     private var finishedWork = FinishedWorkCleaner()
     private var senders = SenderCleaner()
     private var endpoints = RemovedEndpointCleaner()
+    private var console = ConsoleCleaner()
 
     /// Days that are there before they begin: a week without a worker, and nothing is late.
     static let daysAhead: Int64 = 7
@@ -34,40 +35,52 @@ package struct RetentionRun {
 
     /// What fails in one table keeps nothing from the others.
     ///
+    /// - Parameter isDraining: whether the process ends; what is cancelled then ends the run.
     /// - Returns: whether there is more to do soon.
     /// - Throws: the last failure, at the end.
-    package mutating func take(_ leadership: Leadership, on connection: PostgresConnection) throws -> Bool {
+    package mutating func take(
+        _ leadership: Leadership, on connection: PostgresConnection, isDraining: @escaping () -> Bool = { false }
+    ) throws -> Bool {
         let (serverNow, isLeader) = try leadership.check(on: connection)
         // A clock of this host that is ahead must not drop what is young.
         let now = min(clock.now(), serverNow)
-        var failure: (any Error)?
+        var parts = Parts(isDraining: isDraining)
         var first: [DayPartitions: Day] = [:]
         for table in DayPartitions.allCases {
-            try RetentionRun.attempt(&failure, on: connection) {
+            try parts.attempt(on: connection) {
                 first[table] = try take(table, now, isLeader: isLeader, on: connection)
             }
         }
         var hasMore = false
         if isLeader {
-            try RetentionRun.attempt(&failure, on: connection) {
+            try parts.attempt(on: connection) {
                 hasMore = try clean(before: first[.notifications], now, on: connection)
             }
             try cleanSmallTables(
-                attemptsSince: first[.attempts], now, latest: max(clock.now(), serverNow), &failure, on: connection)
+                attemptsSince: first[.attempts], now, latest: max(clock.now(), serverNow), &parts, on: connection)
         }
-        if let failure { throw failure }
+        if let failure = parts.failure { throw failure }
         return hasMore
     }
 
-    /// Does one part. Unless the connection is lost, its failure is only noted, so that it keeps nothing from the others.
-    private static func attempt(
-        _ failure: inout (any Error)?, on connection: PostgresConnection, _ part: () throws -> Void
-    ) throws {
-        do {
-            try part()
-        } catch {
-            guard connection.isAlive else { throw error }
-            failure = error
+    /// The parts of a run, and the last failure of one.
+    private struct Parts {
+        private(set) var failure: (any Error)?
+        let isDraining: () -> Bool
+
+        init(isDraining: @escaping () -> Bool) {
+            self.isDraining = isDraining
+        }
+
+        /// Does one part. Unless the connection is lost or the process ends, its failure is only noted, so that it keeps
+        /// nothing from the others.
+        mutating func attempt(on connection: PostgresConnection, _ part: () throws -> Void) throws {
+            do {
+                try part()
+            } catch {
+                guard connection.isAlive, !isDraining() else { throw error }
+                failure = error
+            }
         }
     }
 
@@ -95,6 +108,7 @@ package struct RetentionRun {
         finishedWork.hurry()
         senders.hurry()
         endpoints.hurry()
+        console.hurry()
     }
 
     private func makeAhead(
@@ -163,24 +177,24 @@ package struct RetentionRun {
     ///   - first: the first day of which attempts are there; nil where that is not known.
     ///   - latest: ms; the later of this host's clock and the server's: a sender that is noted too early goes too early.
     private mutating func cleanSmallTables(
-        attemptsSince first: Day?, _ now: Int64, latest: Int64, _ failure: inout (any Error)?,
+        attemptsSince first: Day?, _ now: Int64, latest: Int64, _ parts: inout Parts,
         on connection: PostgresConnection
     ) throws {
         let (times, report) = (times, report)
-        try RetentionRun.attempt(&failure, on: connection) {
+        try parts.attempt(on: connection) {
             if let work = try finishedWork.step(before: times.finishedWorkLimit(now), on: connection) {
                 report.cleaned(work)
             }
         }
-        try RetentionRun.attempt(&failure, on: connection) {
-            report.cleaned(try ConsoleCleaner.step(audit: times.audit, now: now, on: connection))
+        try parts.attempt(on: connection) {
+            if let gone = try console.step(times.consoleLimits(now), on: connection) { report.cleaned(gone) }
         }
-        try RetentionRun.attempt(&failure, on: connection) {
+        try parts.attempt(on: connection) {
             if let gone = try senders.step(before: first.map(times.senderLimit), now: latest, on: connection) {
                 report.cleaned(["sender": gone])
             }
         }
-        try RetentionRun.attempt(&failure, on: connection) {
+        try parts.attempt(on: connection) {
             if let removed = try endpoints.step(before: times.endpointLimit(now), on: connection) {
                 report.cleaned(["endpoint": removed])
             }

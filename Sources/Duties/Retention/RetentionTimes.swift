@@ -26,6 +26,9 @@ package struct RetentionTimes: Sendable {
 
     /// How long jobs and rebuilds are kept that are over.
     static let finishedWork = Duration.seconds(90 * 86_400)
+    /// How long attempts to log in to the console count, and how long its sessions and log-in links are kept.
+    private static let attemptsToLogIn = Duration.seconds(86_400)
+    private static let sessions = Duration.seconds(30 * 86_400)
     /// How much longer that is kept which names what else is deleted: hosts' clocks may differ, and a pass takes a while.
     private static let margin = Duration.seconds(2 * 86_400)
 
@@ -38,6 +41,14 @@ package struct RetentionTimes: Sendable {
     ///
     /// - Parameter first: the first day of which attempts are there.
     func senderLimit(_ first: Day) -> Int64 { first.start - RetentionTimes.margin.milliseconds }
+
+    /// What the console left behind and is older goes; ms, by table.
+    func consoleLimits(_ now: Int64) -> [ConsoleCleaner.Table: Int64] {
+        [
+            .audit: now - audit.milliseconds, .attempts: now - RetentionTimes.attemptsToLogIn.milliseconds,
+            .sessions: now - RetentionTimes.sessions.milliseconds, .links: now - RetentionTimes.sessions.milliseconds,
+        ]
+    }
 
     /// When the deliveries to an endpoint that was removed then have gone; ms.
     func endpointLimit(_ now: Int64) -> Int64 { eventLimit(now) - RetentionTimes.margin.milliseconds }

@@ -122,7 +122,7 @@ struct Composition {
         func service(_ duty: sending some Duty) throws -> any Service {
             DutyService(
                 duty, session: try process.session(patience: WorkerRole.longestStatement), leadership: leadership,
-                logger: logger)
+                logger: logger, metrics: metrics)
         }
         let retention = RetentionRun(
             times: configuration.retentionTimes, clock: clock, logger: logger, metrics: metrics)

@@ -35,6 +35,7 @@ extension DeskSettings {
             sandboxRule: configuration.sandboxRule, expiryPatience: configuration.worker.expiryPatience,
             lease: configuration.worker.lease, healthPolicy: configuration.healthPolicy,
             retrySchedule: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)))
+        answeredApps = configuration.answeredApps.map(\.id)
         let zone = configuration.reports.timeZone
         // A name that this host does not know is UTC to libc, and is called so.
         charts = zone.isKnown ? ChartSettings(zone: .adopt(zone), zoneName: zone) : ChartSettings()

@@ -7,6 +7,11 @@ import Duties
 import Schemas
 import Subscriptions
 
+extension Configuration {
+    /// Apps whose consumption requests are to be answered.
+    var answeredApps: [App] { apps.filter { $0.refunds.policy != .never } }
+}
+
 extension Composition {
     /// What answers Apple's questions about refunds; nil where no app wants that.
     ///
@@ -16,7 +21,7 @@ extension Composition {
     func refundDuty(
         _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
     ) -> RefundAnswerDuty? {
-        let apps = configuration.apps.filter { $0.refunds.policy != .never }
+        let apps = configuration.answeredApps
         guard !apps.isEmpty else { return nil }
         var senders: [String: RefundAnswerDuty.Send] = [:]
         for app in apps {

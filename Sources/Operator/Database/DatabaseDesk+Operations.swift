@@ -217,7 +217,8 @@ extension DatabaseDesk {
 
     private func state() throws -> State {
         State(
-            counts: try OverviewQuery.counts(upTo: CappedCount.cap, now: now, on: connection),
+            counts: try OverviewQuery.counts(
+                upTo: CappedCount.cap, now: now, answeredApps: settings.answeredApps, on: connection),
             waitingLanes: try PendingNotification.backlog(eachUpTo: Overview.WaitingLane.cap, on: connection).map {
                 Overview.WaitingLane(
                     lane: Int64($0.lane.number),
@@ -243,7 +244,7 @@ extension DatabaseDesk {
                 DeskFinding(
                     .error, "work.ingest", "No ingest process has ever used this database: no notification arrives.",
                     section: .outages))
-        case .some(let last) where state.listened.now - last >= 5 * 60_000:
+        case .some(let last) where state.listened.now - last >= WorkPatience.ingest:
             findings.append(
                 DeskFinding(
                     .error, "work.ingest",
@@ -280,10 +281,10 @@ extension DatabaseDesk {
                     .warning, "work.return", text.prefix(1).uppercased() + text.dropFirst() + ".",
                     section: .outages))
         }
-        if let oldest = state.oldestPending, now - oldest > 60_000 {
+        if let oldest = state.oldestPending, now - oldest > WorkPatience.notification {
             findings.append(
                 DeskFinding(
-                    now - oldest > 15 * 60_000 ? .error : .warning, "work.notifications",
+                    now - oldest > WorkPatience.lateNotification ? .error : .warning, "work.notifications",
                     "The oldest notification that is not applied came \(Timestamp.text(oldest)).",
                     section: .notifications))
         }
@@ -302,10 +303,11 @@ extension DatabaseDesk {
                     "\(count.isCapped ? "At least " : "")\(count.value) notifications are held.",
                     section: .notifications))
         }
-        if let deadline = state.counts.nextRefundDeadline, deadline - now < 86_400_000 {
+        if let deadline = state.counts.nextAnswerDeadline, deadline - now < WorkPatience.refundAnswer {
             findings.append(
                 DeskFinding(
-                    .error, "work.refunds", "A question of Apple's about a refund ends \(Timestamp.text(deadline)).",
+                    .warning, "work.refunds",
+                    "Apple waits for an answer about a refund until \(Timestamp.text(deadline)).",
                     section: .refunds))
         }
         return findings

@@ -17,6 +17,8 @@ package struct DeskSettings: Sendable {
     package var lease: Duration
     package var healthPolicy: HealthPolicy
     package var retrySchedule: RetrySchedule
+    /// Apps whose consumption requests are to be answered; nil: all.
+    package var answeredApps: [String]?
     package var charts = ChartSettings()
     /// One for all questions.
     let tables = TableGate()

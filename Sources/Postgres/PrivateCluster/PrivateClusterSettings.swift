@@ -29,6 +29,8 @@ package struct PrivateClusterSettings: Sendable {
             fsync = \(durability)
             full_page_writes = \(durability)
             synchronous_commit = on
+            # A cluster that is thrown away has hundreds of databases, which would be looked through ten times a second.
+            autovacuum = \(durability)
             max_wal_size = 2GB
             jit = off
             timezone = 'UTC'

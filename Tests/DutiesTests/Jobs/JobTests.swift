@@ -117,7 +117,7 @@ import Testing
         let service = DutyService(
             JobDuty(worker: driver, kinds: [WebhookReplayWork.kind], logger: .silent),
             session: PostgresSession(bench.database.target(role: "entitled_worker")),
-            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent)
+            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent, metrics: Metrics())
         service.start()
         defer { service.drain(until: .now + .seconds(5)) }
         try left.release(on: bench.connection)
@@ -142,6 +142,40 @@ import Testing
         }
     }
 
+    /// Fails as long as its table is missing.
+    private struct FailingRunner: JobRunner {
+        mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
+            let step = try lease.step(on: connection) { job, _ in
+                _ = try connection.query("SELECT FROM public.needed")
+                job.state = .done
+            }
+            return JobStep(step.job)
+        }
+    }
+
+    @Test func `a job whose steps fail says why, until one succeeds`() throws {
+        let bench = try ReplayFixture()
+        let request = JobTable.Request(kind: "fails", words: "f", parameters: .object([:]), rate: nil, madeBy: "tester")
+        let id = try #require(try JobTable.make(request, on: bench.connection)).id
+        try bench.database.execute(
+            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            [.uuid(driver)])
+        let service = DutyService(
+            JobDuty(worker: driver, kinds: [JobKind("fails") { FailingRunner() }], logger: .silent),
+            session: PostgresSession(bench.database.target(role: "entitled_worker")),
+            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent, metrics: Metrics())
+        service.start()
+        defer { service.drain(until: .now + .seconds(5)) }
+        try eventually("the failure is shown") {
+            let job = try JobTable.find(id, on: bench.connection)
+            return job?.state == .running && job?.error?.contains("public.needed") == true
+        }
+        try bench.database.execute("CREATE TABLE public.needed ()")
+        try bench.database.execute("GRANT SELECT ON public.needed TO entitled_worker")
+        try eventually("it is done") { try JobTable.find(id, on: bench.connection)?.state == .done }
+        #expect(try JobTable.find(id, on: bench.connection)?.error == nil)
+    }
+
     @Test func `jobs that wait keep no other one from being done, however many they are`() throws {
         let bench = try ReplayFixture()
         func make(_ kind: String, _ words: String) throws -> Int64 {
@@ -159,7 +193,7 @@ import Testing
         let service = DutyService(
             JobDuty(worker: driver, kinds: kinds, logger: .silent),
             session: PostgresSession(bench.database.target(role: "entitled_worker")),
-            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent)
+            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent, metrics: Metrics())
         service.start()
         defer { service.drain(until: .now + .seconds(5)) }
         try eventually("the last is done") { try JobTable.find(last, on: bench.connection)?.state == .done }

@@ -12,7 +12,7 @@ import Testing
         try bench.receiveAndApply(1, daysAgo: 500)
         let service = DutyService(
             RetentionDuty(bench.round), session: PostgresSession(bench.database.target(role: "entitled_worker")),
-            leadership: bench.leadership, logger: bench.log.logger)
+            leadership: bench.leadership, logger: bench.log.logger, metrics: bench.metrics)
         service.start()
         try bench.log.wait(for: "day partition dropped")
         let deadline = ContinuousClock.now + .seconds(20)

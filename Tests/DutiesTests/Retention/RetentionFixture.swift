@@ -46,6 +46,11 @@ final class RetentionFixture {
             "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour'", [.uuid(worker)])
     }
 
+    /// One run, without what is done once a day and was done.
+    func runOnce(isDraining: @escaping () -> Bool = { false }) throws -> Bool {
+        try round.take(leadership, on: connection, isDraining: isDraining)
+    }
+
     /// All that is to do now, the daily part included.
     func runRetention() throws {
         round.hurry()

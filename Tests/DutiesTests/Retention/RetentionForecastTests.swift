@@ -22,7 +22,7 @@ struct RetentionForecastTests {
         #expect(
             Set(entries.map(\.table)) == [
                 "notification", "attempt", "notification_key", "event", "delivery", "customer", "app_user_id", "job",
-                "rebuild", "sender", "endpoint",
+                "rebuild", "sender", "endpoint", "audit", "console_try", "console_session", "console_link",
             ])
     }
 
@@ -56,6 +56,7 @@ struct RetentionForecastTests {
                     INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ('ada', 'ada', 1);
                     INSERT INTO entitled.customer (original_app_user_id, first_seen_ms) VALUES ('ada', 1);
                     INSERT INTO entitled.rebuild (started_ms, settings) VALUES (5, 'old');
+                    INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES (6, 'ben', 'grant', '', 'done');
                 """)
         let found = try forecast(bench)
         let days = try #require(found["notification dropped"])
@@ -67,6 +68,7 @@ struct RetentionForecastTests {
         #expect(events.rows == 1 && events.bytes > 0 && events.oldest == old && events.kept == ["unfinished": 1])
         #expect(found["delivery deleted"]?.rows == 1)
         #expect(found["customer deleted"]?.rows == 1 && found["app_user_id deleted"]?.rows == 1)
+        #expect(found["audit deleted"]?.rows == 1 && found["audit deleted"]?.oldest == 6)
         #expect(found["rebuild deleted"]?.rows == 1 && found["rebuild deleted"]?.oldest == 5)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.notification") == 4)
 

@@ -54,6 +54,29 @@ struct SmallTableRetentionTests {
         #expect(try bench.database.texts("SELECT target FROM entitled.audit") == ["299"])
     }
 
+    @Test func `what the console leaves behind is looked for once a day`() throws {
+        let bench = try RetentionFixture(audit: 300)
+        try bench.runRetention()
+        _ = try bench.owner.query(
+            "INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES (1, 'ben', 'grant', '', 'done')")
+        while try bench.runOnce() {}
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.audit") == 1)
+        try bench.runRetention()
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.audit") == 0)
+    }
+
+    /// The next table would be cancelled as well, and keep the process from its end.
+    @Test(arguments: [true, false])
+    func `a run that is cancelled at the end of the process ends`(isDraining: Bool) throws {
+        let bench = try RetentionFixture()
+        try bench.database.execute("INSERT INTO entitled.sender (worker, host) VALUES (gen_random_uuid(), 'a')")
+        // The first of the small tables fails.
+        try bench.database.execute("REVOKE SELECT ON entitled.job FROM entitled_worker")
+        #expect(throws: PostgresError.self) { _ = try bench.runOnce(isDraining: { isDraining }) }
+        let noted = try bench.database.count("SELECT count(*) FROM entitled.sender WHERE gone_ms IS NOT NULL")
+        #expect(noted == (isDraining ? 0 : 1))
+    }
+
     @Test func `rebuilds go after their time, whether they came to an end or not`() throws {
         let bench = try RetentionFixture()
         func rebuild(_ name: String, startedDaysAgo started: Int64, finishedDaysAgo finished: Int64?) throws {

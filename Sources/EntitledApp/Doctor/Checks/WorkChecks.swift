@@ -37,7 +37,7 @@ enum WorkChecks {
                     "start `entitled ingest`")
             ]
         }
-        guard now - last < 5 * 60_000 else {
+        guard now - last < WorkPatience.ingest else {
             return [
                 .error(
                     "no ingest process could store notifications for \(RelativeTime.text(now - last))",
@@ -84,11 +84,11 @@ enum WorkChecks {
         }
         let age = context.clock.now() - SequenceGenerator.instant(of: oldest)
         let message = "the oldest notification that is not applied yet has waited for \(RelativeTime.text(age))"
-        guard age > 60_000 else { return [.ok(message)] }
+        guard age > WorkPatience.notification else { return [.ok(message)] }
         var (named, logs) = (message, "look at the workers' logs")
         do {
             let purchases = try WaitingPurchase.longest(
-                from: oldest, arrivedBefore: context.clock.now() - 60_000, atMost: 3, on: connection)
+                from: oldest, arrivedBefore: context.clock.now() - WorkPatience.notification, atMost: 3, on: connection)
             if !purchases.isEmpty {
                 named += "; purchases that wait: \(purchases.map(describe).joined(separator: ", "))"
                 logs += " for these purchases"
@@ -98,7 +98,7 @@ enum WorkChecks {
             named += "; which purchases wait could not be read: \(error)"
         }
         let action = logs + ", and whether there are enough workers"
-        return [age > 15 * 60_000 ? .error(named, action) : .warning(named, action)]
+        return [age > WorkPatience.lateNotification ? .error(named, action) : .warning(named, action)]
     }
 
     private static func describe(_ purchase: WaitingPurchase) -> String {
@@ -166,14 +166,14 @@ enum WorkChecks {
 
     /// Only of apps whose requests are to be answered.
     private static func refunds(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let answering = Set(context.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
+        let answering = Set(context.configuration.answeredApps.map(\.id))
         let now = context.clock.now()
         let open = try RefundRequestTable.list(openAt: now, atMost: counted, on: connection).map(\.request)
             .filter { answering.contains($0.key.purchase.app) }
         guard let first = open.map(\.deadline).min() else { return [.ok("no consumption request is open")] }
         let message =
             "Apple waits for \(open.count) answers about refunds, for the first one \(RelativeTime.text(first - now)) more"
-        guard first - now < 2 * 3_600_000 else { return [.ok(message)] }
+        guard first - now < WorkPatience.refundAnswer else { return [.ok(message)] }
         return [.warning(message, "entitled refunds list --open; then `entitled refunds answer TRANSACTION-ID`")]
     }
 

@@ -144,6 +144,10 @@ struct RemoteCommandTests {
         let shown = try remote(["customers", "show", customer, "--json"]).document
         #expect(shown?["customer"]?["original_app_user_id"] == .string(customer))
         #expect(shown?["timeline"]?.arrayValue?.isEmpty == false && shown?["timeline_order"] == .string("happened"))
+        for (since, isEmpty) in [("2000-01-01", false), ("2099-01-01", true)] {
+            let part = try remote(["customers", "show", customer, "--since", since, "--json"]).document
+            #expect(part?["timeline"]?.arrayValue?.isEmpty == isEmpty, "\(since)")
+        }
         let page = try remote(["customers", "show", customer]).text
         for part in ["ENTITLEMENTS", "pro  ", "PURCHASES", "WHAT HAPPENED", "anna@example.com"] {
             #expect(page.contains(part), "\(page)")

@@ -21,6 +21,13 @@ package struct Timeline: Sendable, Equatable {
         self.order = order
     }
 
+    /// Without what happened, or was heard, before an instant.
+    ///
+    /// - Parameter instant: ms since 1970.
+    package func since(_ instant: Int64) -> Timeline {
+        Timeline(entries.filter { $0.date(in: order) >= instant }, order: order)
+    }
+
     /// The newest, and how many there are before them.
     ///
     /// - Parameter skipped: how many of the newest are left out.

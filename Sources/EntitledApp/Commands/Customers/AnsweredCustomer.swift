@@ -10,11 +10,15 @@ struct AnsweredCustomer {
 
     /// - Parameters:
     ///   - id: any id of the customer.
+    ///   - since: the beginning of the timeline; nil: whole.
     ///   - steps: the most of the timeline.
-    init(of id: String, order: TimelineOrder, steps: Int, from source: any OperatorSource) throws {
+    init(
+        of id: String, order: TimelineOrder, since: TimeArgument?, steps: Int, from source: any OperatorSource
+    ) throws {
         customer = try source.json(["customers", id])
         timeline = try source.list(
-            ["customers", id, "timeline"], [("order", order.rawValue)], after: nil, limit: steps)
+            ["customers", id, "timeline"], [("order", order.rawValue), ("since", since?.text)], after: nil, limit: steps
+        )
         self.order = order
     }
 

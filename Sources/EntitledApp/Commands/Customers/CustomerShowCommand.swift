@@ -17,7 +17,7 @@ struct CustomerShowCommand: ReadingCommand, RemoteCommand {
             + " steps, newest first, or with --all every step.",
         examples: [
             "customers show user-42", "customers show '$RCAnonymousID:0123…' --json", "customers show 2000000123456789",
-            "customers show user-42 --as-heard", "customers show user-42 --skip 50",
+            "customers show user-42 --as-heard --since 24h", "customers show user-42 --skip 50",
         ])
 
     @Argument(CustomerIDs.any) var anyID: String
@@ -26,14 +26,15 @@ struct CustomerShowCommand: ReadingCommand, RemoteCommand {
     @Option(
         "--skip", .integer(0...1_000_000_000, "N"), "Show the 50 steps before the newest N; not in JSON.")
     private var skipped: Int = 0
+    @Option("--since", .moment, "Leave out steps of the timeline before this time.") private var since: TimeArgument?
     @Flag("--as-heard", "Order the timeline by arrival.") private var isAsHeard: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
         if let remote = context.remote {
             guard skipped == 0 else { throw UsageError("--skip does not go with --url: --all shows every step") }
             return try AnsweredCustomer(
-                of: anyID, order: isAsHeard ? .heard : .happened, steps: wantsAll ? 100_000 : CustomerShowCommand.limit,
-                from: remote
+                of: anyID, order: isAsHeard ? .heard : .happened, since: since,
+                steps: wantsAll ? 100_000 : CustomerShowCommand.limit, from: remote
             ).show(context)
         }
         let configuration = try context.configuration()
@@ -52,10 +53,11 @@ struct CustomerShowCommand: ReadingCommand, RemoteCommand {
         let explanation = CustomerExplanation(
             profile, found.purchases, catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
             now: now)
-        let timeline = try TimelineQuery.timeline(
+        let whole = try TimelineQuery.timeline(
             of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs,
             patience: configuration.worker.expiryPatience.milliseconds, foldSettings: foldSettings, now: now,
             order: isAsHeard ? .heard : .happened, on: connection)
+        let timeline = since.map { whole.since($0.milliseconds(now: now)) } ?? whole
         if context.json {
             let documents = Documents(configuration, found, profile, now: now)
             context.terminal.document(documents.json(explanation, timeline).naming([customer]))

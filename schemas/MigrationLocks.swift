@@ -41,7 +41,7 @@ enum MigrationLocks {
             do {
                 _ = try connection.query("LOCK TABLE \(names.joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             } catch {
-                throw error.sqlstate == "57014"
+                throw error.isCancelled
                     ? PostgresError(.query, "tables are in use", sqlstate: "55P03") : error
             }
         }
@@ -53,11 +53,6 @@ enum MigrationLocks {
     }
 
     // MARK: - Repeats
-
-    /// Locks that were not free in time, the victim of a deadlock, or the same row of the catalogue written by another.
-    private static let states: Set<String> = ["55P03", "40P01", "40001", "XX000"]
-
-    static func isBusy(_ error: PostgresError) -> Bool { error.sqlstate.map(states.contains) ?? false }
 
     private static let pauses: ClosedRange<Duration> = .milliseconds(200)...(.seconds(5))
 
@@ -92,7 +87,7 @@ enum MigrationLocks {
     ) throws -> Result<Success, PostgresError> {
         do {
             return .success(try work())
-        } catch let error as PostgresError where isBusy(error) {
+        } catch let error as PostgresError where error.isCatalogueContention {
             return .failure(error)
         }
     }
@@ -114,7 +109,7 @@ enum MigrationLocks {
                     _ = try connection.query("SELECT set_config('lock_timeout', $1, true)", [.text("\(patience)ms")])
                     _ = try connection.query("LOCK TABLE ONLY \(table) IN SHARE UPDATE EXCLUSIVE MODE")
                 }
-            } catch let error as PostgresError where isBusy(error) || error.sqlstate == "42P01" {}
+            } catch let error as PostgresError where error.isCatalogueContention || error.isUndefined {}
         }
     }
 

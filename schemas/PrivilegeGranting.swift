@@ -175,7 +175,7 @@ package enum PrivilegeGranting {
                 return try grant(on: connection)
             } catch let error as PostgresError {
                 // Another session grants on the same object at the same time ("tuple concurrently updated"), or holds it.
-                guard ["XX000", "40P01", "55P03"].contains(error.sqlstate), attempts < 5 else { throw error }
+                guard error.isCatalogueContention, attempts < 5 else { throw error }
                 attempts += 1
             }
         }

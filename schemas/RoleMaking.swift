@@ -68,7 +68,9 @@ package enum RoleMaking {
                         break
                     } catch {
                         // "tuple concurrently updated", or the insert of another migration came first.
-                        guard ["XX000", "23505"].contains(error.sqlstate), attempts < 50 else { throw error }
+                        guard error.isCatalogueContention || error.sqlstate == "23505", attempts < 50 else {
+                            throw error
+                        }
                         attempts += 1
                     }
                 }

@@ -10,7 +10,7 @@ import Schemas
 import Subscriptions
 import TestSupport
 
-/// The listener as production has it, with keys of the database, the catalogue and CORS.
+/// The listener as production has it: the role that the program composes, with keys of the database and a catalogue.
 final class KeyedAPI: Sendable {
     static let publicKey = "appl_a_public_key_for_tests"
     static let appKey = "appl_a_key_of_the_app_demo"
@@ -29,38 +29,46 @@ final class KeyedAPI: Sendable {
                 identifier: "sale", packages: [.init(identifier: "$rc_lifetime", products: .everywhere("lifetime"))]),
         ], current: "default")
 
+    /// - Parameter key: what signs offers of the app demo.
+    static func offerApps(key: PromotionalOfferSignature.Key?) -> [PromotionalOfferRoutes.App] {
+        [
+            PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: key),
+            PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),
+        ]
+    }
+
     let database: TestDatabase
     let log = LogTape()
+    let metrics = Metrics()
     private let cluster: TestCluster
     private let role: APIRole
     private let server: HTTPServer
     let port: UInt16
 
+    /// - Parameters:
+    ///   - trust: the roots that signed data may come from.
+    ///   - change: of the settings, before the role is composed with them.
     init(
-        cluster: TestCluster? = nil, clock: any WallClock = SystemClock(), origins: [String] = [],
-        offerKey: PromotionalOfferSignature.Key? = nil, limits: LimitSettings = LimitSettings(),
-        offerings: OfferingCatalogue = KeyedAPI.offerings
+        _ database: TestDatabase? = nil, cluster: TestCluster? = nil, clock: any WallClock = SystemClock(),
+        trust: TrustAnchors = TrustAnchors(), change: (inout APISettings) -> Void = { _ in }
     ) throws {
         let cluster = try cluster ?? TestCluster.shared
-        let database = try cluster.makeMigratedDatabase()
+        let database = try database ?? cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
         let target = database.target(role: DatabaseRole.api.rawValue)
-        let process = ProcessContext(clock: clock, logger: log.logger, metrics: Metrics()) { [log] prepare in
+        let process = ProcessContext(clock: clock, logger: log.logger, metrics: metrics) { [log] prepare in
             PostgresSession(
                 target, logger: log.logger, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
         }
-        let settings = APISettings(
+        var settings = APISettings(
             apps: AppRegistry([]), appIDs: ["demo", "other"],
             catalogue: EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]]),
-            offerings: offerings,
-            offerApps: [
-                PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),
-                PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),
-            ], publicKeys: [Redacted(KeyedAPI.publicKey)], secretKeys: [Redacted(KeyedAPI.secretKey)],
-            appKeys: ["demo": [Redacted(KeyedAPI.appKey)]], corsOrigins: origins, limits: limits,
-            applyTimeout: .seconds(2))
+            offerings: KeyedAPI.offerings, offerApps: KeyedAPI.offerApps(key: nil),
+            publicKeys: [Redacted(KeyedAPI.publicKey)], secretKeys: [Redacted(KeyedAPI.secretKey)],
+            appKeys: ["demo": [Redacted(KeyedAPI.appKey)]], applyTimeout: .seconds(2))
+        change(&settings)
         role = try APIRole(
-            settings, process, verifier: SignedDataVerifier(trust: TrustAnchors()), apple: [:])
+            settings, process, verifier: SignedDataVerifier(trust: trust), apple: [:])
         server = HTTPServer(
             APIRole.listener(on: "127.0.0.1:0", applyTimeout: .seconds(10)), handler: role.handler, logger: log.logger)
         for service in role.services { try service.start() }

@@ -32,7 +32,7 @@ final class PrimarySampler: Service {
             }
         } catch {
             // Without samples the primary answers, or says why it cannot.
-            if (error as? PostgresError)?.kind != .connection, !loop.isDraining {
+            if error.fault != .away, !loop.isDraining {
                 failures.warning("primary position not read", error, count: 1, logger)
             }
         }

@@ -22,22 +22,8 @@ struct CrowdScenario {
         let signer = NotificationSigner(pki)
         let installation = try Installation(
             program: options.entitled, root: PKIFolder("\(folder)/pki").rootPath, folder: folder)
-        let facts = options.facts
-        BenchmarksProgram.note("writing \(options.purchases) histories of \(facts) facts")
-        let written = try FactSeeder(signer: signer).add(0..<options.purchases, to: installation) { number in
-            LongHistory(number: UInt64(number), facts: facts, now: now).notifications
-        }
-        try installation.command(["rebuild"])
-        try installation.database.query("VACUUM ANALYZE")
-        let toggles = try (0..<options.purchases).map { number in
-            var history = LongHistory(number: UInt64(number), facts: facts, now: now)
-            return try (0...options.rounds).map { round in
-                MemoryRequests.Request(
-                    bytes: RequestBytes.post(
-                        RequestBytes.notifications,
-                        try signer.sign(history.toggle(at: now + Int64(round + 1) * 1000)).body))
-            }
-        }
+        let written = try seed(installation, signer, now)
+        let toggles = try toggles(signer, now)
         let (ingest, worker) = (try installation.start("ingest"), try installation.start("worker"))
         _ = try worker.find("lanes") { $0["message"]?.stringValue == "lanes gained" ? true : nil }
         let address = try ingest.address()
@@ -46,37 +32,81 @@ struct CrowdScenario {
             .run(0..<toggles.count)
         _ = try installation.waitForNone("SELECT count(*) FROM entitled.pending")
 
-        var (beside, alone) = (LatencyHistogram(), LatencyHistogram())
-        var drains: [Double] = []
+        var measured = Measured()
         var first = UInt64(0)
         for round in 1...options.rounds {
             BenchmarksProgram.note("round \(round) of \(options.rounds)")
             let (quiet, busy) = (try fresh(&first, signer), try fresh(&first, signer))
-            alone.add(try measure(quiet, address, installation, until: { true }))
-            let drained = Monitor<Duration?>(nil)
-            let target = installation.target
-            let crowd = MemoryRequests(toggles.map { $0[round] })
-            let started = ContinuousClock.now
-            let thread = ServiceThread("crowd") {
-                let load = LoadGenerator(requests: crowd, address: address, connections: 64)
-                _ = try? load.run(0..<crowd.count)
-                let connection = try? PostgresConnection(target)
-                let deadline = ContinuousClock.now + CrowdScenario.patience
-                while ContinuousClock.now < deadline {
-                    if let left = try? connection?.query(CrowdScenario.left).one().int("count"), left == 0 { break }
-                    _ = drained.wait(timeout: .milliseconds(100)) { $0 }
-                }
-                drained.change { $0 = ContinuousClock.now - started }
-            }
-            beside.add(
-                try measure(busy, address, installation, until: { drained.read { $0 != nil } }))
-            thread.join()
-            drains.append(drained.read { $0?.seconds ?? 0 })
+            measured.alone.add(try measure(quiet, address, installation, until: { true }))
+            try measure(busy, beside: MemoryRequests(toggles.map { $0[round] }), address, installation, &measured)
         }
         let held = try installation.number("SELECT count(*) FROM entitled.held_notification")
         ingest.end()
         worker.end()
+        var report = report(measured, written: written, held: held)
+        report.detail("complaints", .strings(ingest.complaints + worker.complaints))
+        return report
+    }
 
+    private struct Measured {
+        var beside = LatencyHistogram()
+        var alone = LatencyHistogram()
+        /// Seconds until all of a crowd were applied.
+        var drains: [Double] = []
+    }
+
+    /// Writes the histories. How many facts they have.
+    private func seed(_ installation: Installation, _ signer: NotificationSigner, _ now: Int64) throws -> Int {
+        let facts = options.facts
+        BenchmarksProgram.note("writing \(options.purchases) histories of \(facts) facts")
+        let written = try FactSeeder(signer: signer).add(0..<options.purchases, to: installation) { number in
+            LongHistory(number: UInt64(number), facts: facts, now: now).notifications
+        }
+        try installation.command(["rebuild"])
+        try installation.database.query("VACUUM ANALYZE")
+        return written
+    }
+
+    /// What is said of each purchase of the crowd: at first, and in each round.
+    private func toggles(_ signer: NotificationSigner, _ now: Int64) throws -> [[MemoryRequests.Request]] {
+        try (0..<options.purchases).map { number in
+            var history = LongHistory(number: UInt64(number), facts: options.facts, now: now)
+            return try (0...options.rounds).map { round in
+                MemoryRequests.Request(
+                    bytes: RequestBytes.post(
+                        RequestBytes.notifications,
+                        try signer.sign(history.toggle(at: now + Int64(round + 1) * 1000)).body))
+            }
+        }
+    }
+
+    /// Customers who come while a crowd is applied.
+    private func measure(
+        _ customers: MemoryRequests, beside crowd: MemoryRequests, _ address: String, _ installation: Installation,
+        _ measured: inout Measured
+    ) throws {
+        let drained = Monitor<Duration?>(nil)
+        let target = installation.target
+        let started = ContinuousClock.now
+        let thread = ServiceThread("crowd") {
+            let load = LoadGenerator(requests: crowd, address: address, connections: 64)
+            _ = try? load.run(0..<crowd.count)
+            let connection = try? PostgresConnection(target)
+            let deadline = ContinuousClock.now + CrowdScenario.patience
+            while ContinuousClock.now < deadline {
+                if let left = try? connection?.query(CrowdScenario.left).one().int("count"), left == 0 { break }
+                _ = drained.wait(timeout: .milliseconds(100)) { $0 }
+            }
+            drained.change { $0 = ContinuousClock.now - started }
+        }
+        measured.beside.add(
+            try measure(customers, address, installation, until: { drained.read { $0 != nil } }))
+        thread.join()
+        measured.drains.append(drained.read { $0?.seconds ?? 0 })
+    }
+
+    private func report(_ measured: Measured, written: Int, held: Int64) -> BenchmarkReport {
+        let (beside, alone) = (measured.beside, measured.alone)
         var report = BenchmarkReport("crowd")
         report.add("purchases", Double(options.purchases), "with \(written / max(1, options.purchases)) facts each")
         report.add("held", Double(held), "notifications", wanted: "0")
@@ -86,8 +116,7 @@ struct CrowdScenario {
         report.add("record_longest", beside.longest.seconds * 1000, "ms")
         report.add("alone_p50", alone.percentile(0.5), "ms")
         report.add("alone_p99", alone.percentile(0.99), "ms")
-        report.add("crowd_applied", drains.median, "s until all of them are applied")
-        report.detail("complaints", .strings(ingest.complaints + worker.complaints))
+        report.add("crowd_applied", measured.drains.median, "s until all of them are applied")
         return report
     }
 

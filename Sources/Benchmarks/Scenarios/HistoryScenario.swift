@@ -24,65 +24,96 @@ struct HistoryScenario {
     }
 
     func run() throws -> BenchmarkReport {
-        let now = SystemClock().now()
-        let pki = try StorePKI.generate(now: now)
-        try PKIFolder("\(folder)/pki").write(pki, force: true)
-        let signer = NotificationSigner(pki)
-        let installation = try Installation(
-            program: options.entitled, root: PKIFolder("\(folder)/pki").rootPath, folder: folder)
-        let turns = max(1, options.count / HistoryScenario.turn)
-        BenchmarksProgram.note("writing a history of \(options.facts) facts and \(turns) of \(HistoryScenario.short)")
-        var long = LongHistory(number: 0, facts: options.facts, now: now)
-        var short = (1...turns).map { LongHistory(number: UInt64($0), facts: HistoryScenario.short, now: now) }
-        let histories = [long] + short
-        let written = try FactSeeder(signer: signer).add(0..<histories.count, to: installation) { number in
-            histories[number].notifications
-        }
-        try installation.command(["rebuild"])
-        try installation.database.query("VACUUM ANALYZE")
+        var histories = try Histories(options, folder)
+        let installation = histories.installation
         let (ingest, worker) = (try installation.start("ingest"), try installation.start("worker"))
         _ = try worker.find("lanes") { $0["message"]?.stringValue == "lanes gained" ? true : nil }
         let address = try ingest.address()
 
-        var moment = now
-        func tell(_ history: inout LongHistory) throws -> [UInt8] {
-            moment += 1000
-            return RequestBytes.post(
-                RequestBytes.notifications, try signer.sign(history.toggle(at: moment)).body)
-        }
         // The first one of each purchase finds what no process has read before.
-        var warming = [try tell(&long)]
-        for place in short.indices { warming.append(try tell(&short[place])) }
+        var warming = [try histories.tellLong()]
+        for index in histories.short.indices { warming.append(try histories.tellShort(index)) }
         try post(warming, address, installation)
         let meter = try WorkerMeter(worker: worker.process, installation)
         let idle = try meter.idleShare(HistoryScenario.idle)
-        var (longCost, shortCost) = (Cost(), Cost())
-        for place in short.indices {
-            try apply(
-                try (0..<HistoryScenario.turn).map { _ in try tell(&long) }, address, meter, installation, &longCost)
-            let told = try (0..<HistoryScenario.turn).map { _ in try tell(&short[place]) }
-            try apply(told, address, meter, installation, &shortCost)
+        var (long, short) = (Cost(), Cost())
+        for index in histories.short.indices {
+            let toLong = try (0..<HistoryScenario.turn).map { _ in try histories.tellLong() }
+            try apply(toLong, address, meter, installation, &long)
+            let toShort = try (0..<HistoryScenario.turn).map { _ in try histories.tellShort(index) }
+            try apply(toShort, address, meter, installation, &short)
         }
         let held = try installation.number("SELECT count(*) FROM entitled.held_notification")
         ingest.end()
         worker.end()
+        var report = report(histories, long: long, short: short, idle: idle, held: held)
+        report.detail("complaints", .strings(ingest.complaints + worker.complaints))
+        return report
+    }
 
-        var report = BenchmarkReport("history")
-        report.add("facts", Double(written), "facts of \(histories.count) purchases")
-        report.add("long_history", Double(3 * long.notifications.count), "facts at the end")
-        report.add("held", Double(held), "notifications", wanted: "0")
+    /// A long history and many short ones in a database, and the notifications that follow them.
+    private struct Histories {
+        let installation: Installation
+        /// How many facts were written.
+        let written: Int
+        private(set) var long: LongHistory
+        private(set) var short: [LongHistory]
+        private let signer: NotificationSigner
+        private var moment: Int64
+
+        init(_ options: BenchmarkOptions, _ folder: String) throws {
+            moment = SystemClock().now()
+            let now = moment
+            let pki = try StorePKI.generate(now: now)
+            try PKIFolder("\(folder)/pki").write(pki, force: true)
+            signer = NotificationSigner(pki)
+            installation = try Installation(
+                program: options.entitled, root: PKIFolder("\(folder)/pki").rootPath, folder: folder)
+            let turns = max(1, options.count / HistoryScenario.turn)
+            BenchmarksProgram.note(
+                "writing a history of \(options.facts) facts and \(turns) of \(HistoryScenario.short)")
+            long = LongHistory(number: 0, facts: options.facts, now: now)
+            short = (1...turns).map { LongHistory(number: UInt64($0), facts: HistoryScenario.short, now: now) }
+            let histories = [long] + short
+            written = try FactSeeder(signer: signer).add(0..<histories.count, to: installation) { number in
+                histories[number].notifications
+            }
+            try installation.command(["rebuild"])
+            try installation.database.query("VACUUM ANALYZE")
+        }
+
+        mutating func tellLong() throws -> [UInt8] {
+            moment += 1000
+            return try HistoryScenario.request(long.toggle(at: moment), signer)
+        }
+
+        mutating func tellShort(_ index: Int) throws -> [UInt8] {
+            moment += 1000
+            return try HistoryScenario.request(short[index].toggle(at: moment), signer)
+        }
+    }
+
+    private func report(
+        _ histories: Histories, long: Cost, short: Cost, idle: Double, held: Int64
+    ) -> BenchmarkReport {
         func microseconds(_ cost: Cost) -> Double {
             (cost.cpu - idle * cost.elapsed.seconds) * 1e6 / Double(max(1, cost.applied.count))
         }
+        var report = BenchmarkReport("history")
+        report.add("facts", Double(histories.written), "facts of \(histories.short.count + 1) purchases")
+        report.add("long_history", Double(3 * histories.long.notifications.count), "facts at the end")
+        report.add("held", Double(held), "notifications", wanted: "0")
         report.add("idle_cpu", idle * 100, "% of a core")
-        report.add("short_cpu", microseconds(shortCost), "µs CPU each, worker and its Postgres")
-        report.add("long_cpu", microseconds(longCost), "µs CPU each")
-        report.add(
-            "cpu_ratio", microseconds(longCost) / max(1, microseconds(shortCost)), "times it", wanted: "P8 ≤ 1.5")
-        report.add("short_applied_p50", shortCost.applied.median, "ms from the post to the commit")
-        report.add("long_applied_p50", longCost.applied.median, "ms")
-        report.detail("complaints", .strings(ingest.complaints + worker.complaints))
+        report.add("short_cpu", microseconds(short), "µs CPU each, worker and its Postgres")
+        report.add("long_cpu", microseconds(long), "µs CPU each")
+        report.add("cpu_ratio", microseconds(long) / max(1, microseconds(short)), "times it", wanted: "P8 ≤ 1.5")
+        report.add("short_applied_p50", short.applied.median, "ms from the post to the commit")
+        report.add("long_applied_p50", long.applied.median, "ms")
         return report
+    }
+
+    private static func request(_ notification: StoreNotification, _ signer: NotificationSigner) throws -> [UInt8] {
+        RequestBytes.post(RequestBytes.notifications, try signer.sign(notification).body)
     }
 
     private func post(_ requests: [[UInt8]], _ address: String, _ installation: Installation) throws {

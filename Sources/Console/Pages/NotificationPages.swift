@@ -95,22 +95,7 @@ enum NotificationPages {
                 " "
                 badge(summary.state)
             }
-            if let hold = summary.hold {
-                Tag.div(.classes(.notice, .warn)) {
-                    Tag.p {
-                        "Held: "
-                        Node.untrusted(hold.reason)
-                        ". Tried \(hold.attempts) times; "
-                        if let next = hold.nextAttempt {
-                            "next "
-                            call.clock.time(next)
-                        } else {
-                            "not again by itself"
-                        }
-                        "."
-                    }
-                }
-            }
+            if let hold = summary.hold { notice(hold, call) }
             call.changes(
                 [.reprocess],
                 of: [
@@ -118,29 +103,54 @@ enum NotificationPages {
                     "uuid": summary.identity.uuid,
                 ])
             Tag.h2 { "Notification" }
-            PageParts.facts([
-                ("UUID", .identifier(summary.identity.uuid, shown: 64)), ("App", .untrusted(summary.identity.app)),
-                ("Environment", PageParts.badge(summary.identity.environment)),
-                (
-                    "Purchase",
-                    summary.originalTransactionID.map {
-                        EventPages.purchase($0, app: summary.identity.app, summary.identity.environment, call)
-                    }
-                ),
-                ("Signed", summary.signed.map { call.clock.time($0) }),
-                ("Received", call.clock.time(summary.received)),
-            ])
+            facts(summary, call)
             Tag.h2 { "Payload" }
-            if let gap = whole.gap {
-                PageParts.empty(gap.capitalisedStart)
-            } else {
-                EventPages.payload(whole.payload)
-            }
-            if !whole.signedPayload.isEmpty {
-                Tag.details(.classes(.card)) {
-                    Tag.summary { "As Apple signed it" }
-                    Node.lines(String(decoding: whole.signedPayload, as: UTF8.self), spoken: "Signed payload")
+            payload(whole)
+        }
+    }
+
+    private static func notice(_ hold: NotificationSummary.Hold, _ call: PageCall) -> Node {
+        Tag.div(.classes(.notice, .warn)) {
+            Tag.p {
+                "Held: "
+                Node.untrusted(hold.reason)
+                ". Tried \(hold.attempts) times; "
+                if let next = hold.nextAttempt {
+                    "next "
+                    call.clock.time(next)
+                } else {
+                    "not again by itself"
                 }
+                "."
+            }
+        }
+    }
+
+    private static func facts(_ summary: NotificationSummary, _ call: PageCall) -> Node {
+        PageParts.facts([
+            ("UUID", .identifier(summary.identity.uuid, shown: 64)), ("App", .untrusted(summary.identity.app)),
+            ("Environment", PageParts.badge(summary.identity.environment)),
+            (
+                "Purchase",
+                summary.originalTransactionID.map {
+                    EventPages.purchase($0, app: summary.identity.app, summary.identity.environment, call)
+                }
+            ),
+            ("Signed", summary.signed.map { call.clock.time($0) }),
+            ("Received", call.clock.time(summary.received)),
+        ])
+    }
+
+    @MarkupBuilder private static func payload(_ whole: NotificationQuery.Whole) -> [Node] {
+        if let gap = whole.gap {
+            PageParts.empty(gap.capitalisedStart)
+        } else {
+            EventPages.payload(whole.payload)
+        }
+        if !whole.signedPayload.isEmpty {
+            Tag.details(.classes(.card)) {
+                Tag.summary { "As Apple signed it" }
+                Node.lines(String(decoding: whole.signedPayload, as: UTF8.self), spoken: "Signed payload")
             }
         }
     }

@@ -62,9 +62,7 @@ package final class ConsolePages: HTTPHandler, Service {
     // MARK: - Before the body
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
-        guard settings.address.origin(of: head) != nil else {
-            return text(421, "This console answers its own address only; console.public_url sets it.")
-        }
+        guard settings.address.origin(of: head) != nil else { return otherAddress }
         if head.path == ConsolePages.reportPath {
             guard head.method == "POST" else { return text(405, "POST only.", ("Allow", "POST")) }
             return length(head) <= ConsolePages.reportLimit ? nil : text(413, "Not read.")
@@ -81,6 +79,10 @@ package final class ConsolePages: HTTPHandler, Service {
                 405, "This page does not support this method.", ("Allow", found.allowed.joined(separator: ", ")))
         }
         return nil
+    }
+
+    private var otherAddress: HTTPResponse {
+        text(421, "This console answers its own address only; console.public_url sets it.")
     }
 
     private func length(_ head: HTTPRequestHead) -> Int { head.header("content-length").flatMap { Int($0) } ?? 0 }
@@ -108,62 +110,27 @@ package final class ConsolePages: HTTPHandler, Service {
     // MARK: - Answering
 
     package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
-        if let refusal = refuse(request.head) { return responder.respond(refusal) }
-        guard let origin = settings.address.origin(of: request.head) else { return }
-        // A Host is what the client writes: without a URL of its own the console is for this host alone.
-        guard settings.address != .loopback || ConsolePages.isLocal(request.remoteAddress) else {
-            return responder.respond(text(421, "Without console.public_url the console answers its own host only."))
-        }
-        if request.head.path == StyleSheet.path.text { return responder.respond(StyleSheet.response) }
-        if request.head.path == ConsolePages.reportPath { return responder.respond(report(request)) }
-        if request.head.path == "/", isReading(request.head) {
-            return responder.respond(.seeOther(ConsolePath.home, headers: PageHeaders.unkept))
-        }
-        let (route, parameters, _) = match(request.head)
-        guard let route else {
-            return responder.respond(
-                plain(404, "Not found", "There is no page at this address.", request.head))
-        }
-        let operatorName: String?
+        let (asked, name): (Asked, String?)
         do {
-            operatorName = try settings.proxyLogin?.name(request.head, peer: request.remoteAddress)
+            (asked, name) = (try find(request), try operatorName(request))
         } catch {
-            return responder.respond(plain(400, "This request is not believed", error.text, request.head))
+            return responder.respond(error.response)
         }
-        guard operatorName != nil || !settings.hasNoPasswords else {
-            return responder.respond(
-                plain(
-                    403, "The proxy logs you in",
-                    "Operators come to this console through a proxy, which has to name them (console.proxy); this request has"
-                        + " no name.", request.head))
-        }
+        let route = asked.route
         let began = ContinuousClock.now
         let answered = HTTPResponder { [metrics] response in
             responder.respond(response)
             metrics.observe(.consoleSeconds, .now - began, ["page": route.name])
         }
-        let form: Form
-        let query: Form
+        let (query, form): (Form, Form)
         do {
-            query = try Form(query: request.head.query ?? "")
-            form = route.method == "POST" ? try checked(request, route, origin) : Form([:])
-        } catch let fault as Form.Fault {
-            return answered.respond(
-                plain(fault.status, "The request was not read", "\(fault).".capitalizedFirst, request.head))
+            (query, form) = try read(request, asked)
         } catch {
-            guard error as? RequestOrigin.Refusal == .otherSite else {
-                return answered.respond(otherForm(request.head))
-            }
-            return answered.respond(
-                plain(
-                    403, "This form was not taken",
-                    "It was not sent by a page of this console. Open the page here, and send it again.", request.head))
+            return answered.respond(error.response)
         }
         let failed: @Sendable (any Error) -> HTTPResponse = { [self] in self.failed($0, route, request.head) }
         let work: DeskThreads.Work = { [self] connection in
-            try answer(
-                route, parameters, request, query: query, form: form, origin: origin, named: operatorName,
-                on: connection, answered)
+            try answer(asked, request, query: query, form: form, named: name, on: connection, answered)
         }
         switch route.work {
         case .page: pages.run(answered, failed: failed, work)
@@ -171,10 +138,80 @@ package final class ConsolePages: HTTPHandler, Service {
         }
     }
 
+    /// A page that a request asks for.
+    private struct Asked: Sendable {
+        let route: ConsoleRoute
+        let parameters: [String: String]
+        let origin: String
+    }
+
+    /// The answer of a request that reaches no page.
+    private struct EarlyAnswer: Error {
+        let response: HTTPResponse
+    }
+
+    private func find(_ request: HTTPRequest) throws(EarlyAnswer) -> Asked {
+        let head = request.head
+        if let refusal = refuse(head) { throw EarlyAnswer(response: refusal) }
+        guard let origin = settings.address.origin(of: head) else { throw EarlyAnswer(response: otherAddress) }
+        // A Host is what the client writes: without a URL of its own the console is for this host alone.
+        guard settings.address != .loopback || ConsolePages.isLocal(request.remoteAddress) else {
+            throw EarlyAnswer(
+                response: text(421, "Without console.public_url the console answers its own host only."))
+        }
+        if head.path == StyleSheet.path.text { throw EarlyAnswer(response: StyleSheet.response) }
+        if head.path == ConsolePages.reportPath { throw EarlyAnswer(response: report(request)) }
+        if head.path == "/", isReading(head) {
+            throw EarlyAnswer(response: .seeOther(ConsolePath.home, headers: PageHeaders.unkept))
+        }
+        let (route, parameters, _) = match(head)
+        guard let route else {
+            throw EarlyAnswer(response: plain(404, "Not found", "There is no page at this address.", head))
+        }
+        return Asked(route: route, parameters: parameters, origin: origin)
+    }
+
+    /// The operator, as a proxy says; nil: operators log in here.
+    private func operatorName(_ request: HTTPRequest) throws(EarlyAnswer) -> String? {
+        let name: String?
+        do {
+            name = try settings.proxyLogin?.name(request.head, peer: request.remoteAddress)
+        } catch {
+            throw EarlyAnswer(response: plain(400, "This request is not believed", error.text, request.head))
+        }
+        guard name != nil || !settings.hasNoPasswords else {
+            throw EarlyAnswer(
+                response: plain(
+                    403, "The proxy logs you in",
+                    "Operators come to this console through a proxy, which has to name them (console.proxy); this request has"
+                        + " no name.", request.head))
+        }
+        return name
+    }
+
+    private func read(_ request: HTTPRequest, _ asked: Asked) throws(EarlyAnswer) -> (query: Form, form: Form) {
+        do {
+            let query = try Form(query: request.head.query ?? "")
+            return (query, asked.route.method == "POST" ? try checked(request, asked.origin) : Form([:]))
+        } catch let fault as Form.Fault {
+            throw EarlyAnswer(
+                response: plain(
+                    fault.status, "The request was not read", "\(fault).".capitalizedFirst, request.head))
+        } catch {
+            guard error as? RequestOrigin.Refusal == .otherSite else {
+                throw EarlyAnswer(response: otherForm(request.head))
+            }
+            throw EarlyAnswer(
+                response: plain(
+                    403, "This form was not taken",
+                    "It was not sent by a page of this console. Open the page here, and send it again.", request.head))
+        }
+    }
+
     /// The form of a POST.
     ///
     /// - Throws: `Form.Fault`, `RequestOrigin.Refusal`.
-    private func checked(_ request: HTTPRequest, _ route: ConsoleRoute, _ origin: String) throws -> Form {
+    private func checked(_ request: HTTPRequest, _ origin: String) throws -> Form {
         try RequestOrigin.check(request.head, origin: origin)
         let form = try Form(request)
         guard let path = ConsolePath.reading(request.head.path),
@@ -186,9 +223,10 @@ package final class ConsolePages: HTTPHandler, Service {
 
     /// - Parameter name: of the operator, as a proxy says.
     private func answer(
-        _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
-        origin: String, named name: String?, on connection: PostgresConnection, _ responder: HTTPResponder
+        _ asked: Asked, _ request: HTTPRequest, query: Form, form: Form, named name: String?,
+        on connection: PostgresConnection, _ responder: HTTPResponder
     ) throws -> HTTPResponse? {
+        let route = asked.route
         let given = SessionCookie.value(request.head, settings.address)
         let found = try given.flatMap {
             try SessionTable.use($0, settings.limits, now: clock.now(), on: connection)
@@ -202,10 +240,10 @@ package final class ConsolePages: HTTPHandler, Service {
         let isNew = given == nil
         let cookie = given ?? SessionCookie.fresh()
         let call = PageCall(
-            request: request, parameters: parameters, query: query, form: form,
+            request: request, parameters: asked.parameters, query: query, form: form,
             viewer: route.access == .operators
                 ? found.map { PageViewer(session: $0.session, role: $0.role, zone: $0.zone) } : nil,
-            cookie: cookie, settings: settings, desk: desk, origin: origin,
+            cookie: cookie, settings: settings, desk: desk, origin: asked.origin,
             clock: PageClock(now: clock.now()), connection: connection)
         switch try answer(route, call) {
         case .page(let page):

@@ -93,7 +93,7 @@ package struct CustomerActions: Sendable {
                 }
             } catch is Overtaken {
                 continue
-            } catch let error as PostgresError where error.sqlstate == "40P01" && !isJoined {
+            } catch let error as PostgresError where error.isVictim && !isJoined {
                 continue
             }
         }

@@ -41,7 +41,7 @@ package struct CustomerErasure: Sendable {
             _ = try step(deletion, on: connection)
         } catch {
             // A row that cannot be read is no error of the database's.
-            if (error as? PostgresError)?.kind != .connection { failures.add(deletion.id, at: .now) }
+            if !error.isConnectionLost { failures.add(deletion.id, at: .now) }
             throw error
         }
         failures.remove(deletion.id)
@@ -57,7 +57,7 @@ package struct CustomerErasure: Sendable {
     private func step(_ deletion: DeletionTable.Entry, on connection: PostgresConnection) throws -> Step {
         do {
             return try take(deletion, on: connection)
-        } catch let error as PostgresError where error.sqlstate == "40P01" {
+        } catch let error as PostgresError where error.isVictim {
             // A deadlock leaves nothing behind; the same step is next.
             return .more
         }

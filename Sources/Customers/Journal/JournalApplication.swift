@@ -228,7 +228,7 @@ package struct JournalApplication {
                     try write(missing, keys, content, purchases, now: now, on: connection)
                 }
                 break
-            } catch let error as PostgresError where error.sqlstate == "40P01" && attempt < 10 {
+            } catch let error as PostgresError where error.isVictim && attempt < 10 {
                 continue
             }
         }

@@ -58,71 +58,109 @@ package struct PurchaseRebuild {
         _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
     ) throws -> Page {
         let known = try FactTable.unfolded(keys, on: connection)
-        let purchases = zip(keys, known).map { key, known in
-            Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
-        }
         let records = try PurchaseTable.records(keys, on: connection)
         var claims: [PurchaseKey: PurchaseClaims] = [:]
         for (key, known) in zip(keys, known) where !key.isGrant { claims[key] = PurchaseClaims(of: known.facts) }
         if writes { try settlement.hold(Array(claims.keys), on: connection) }
         let judged = try settlement.expected(claims, now: now, on: connection)
-        let owners = zip(keys, known).map { key, known in
-            key.isGrant ? known.facts.assignments.newest?.owner : judged.owners[key]
+        let findings = try compare(keys, known, records, judged, now: now, on: connection)
+        if writes {
+            try write(
+                findings, keys, known, judged.claims.filter { claims[$0.key] != nil }, now: now, on: connection)
         }
-        var page = Page(keys: keys)
-        page.differences += joins(judged, keys)
-        let misfolded = try misfolded(keys, known, on: connection)
-        page.differences += misfolded.map {
-            Difference(subject: .purchase($0), member: "folded_state", found: nil, expected: nil)
-        }
+        return findings.page
+    }
+
+    /// What a page lacks, and what is to be written for it.
+    private struct Findings {
+        var page: Page
+        /// By the keys of the page; nil: a purchase has none.
+        var owners: [String?] = []
+        /// Those that facts come to.
+        var purchases: [Purchase] = []
+        var misfolded: [PurchaseKey] = []
+        /// Records that are to be written, and those that no fact is a reason for.
         var wanted: [PurchaseRecord] = []
         var unfounded: [PurchaseKey] = []
-        for (place, purchase) in purchases.enumerated() {
-            guard let purchase, let owner = owners[place] else {
-                guard let record = records[place] else { continue }
-                unfounded.append(record.key)
-                page.differences.append(
+        var unidentified: [(identifier: String, key: PurchaseKey)] = []
+        /// Ids that no customer has, and since when accounts give them, in ms.
+        var nameless: Set<String> = []
+        var since: [String: Int64] = [:]
+    }
+
+    private func compare(
+        _ keys: [PurchaseKey], _ known: [KnownFacts], _ records: [PurchaseRecord?],
+        _ judged: OwnerSettlement.Expected, now: Int64, on connection: PostgresConnection
+    ) throws -> Findings {
+        var findings = Findings(page: Page(keys: keys))
+        findings.owners = zip(keys, known).map { key, known in
+            key.isGrant ? known.facts.assignments.newest?.owner : judged.owners[key]
+        }
+        findings.page.differences += joins(judged, keys)
+        findings.misfolded = try misfolded(keys, known, on: connection)
+        findings.page.differences += findings.misfolded.map {
+            Difference(subject: .purchase($0), member: "folded_state", found: nil, expected: nil)
+        }
+        compareRecords(&findings, known, records, judged, now: now)
+        findings.unidentified = try unidentified(findings.purchases, on: connection)
+        findings.page.differences += findings.unidentified.map { name, key in
+            Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
+        }
+        let joined = judged.ids.filter { account, _ in judged.first[account].map(keys.contains) ?? false }
+        findings.since = joined.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: min) }
+        findings.nameless = try missing(
+            owners: findings.owners.compactMap { $0 } + findings.since.keys, on: connection)
+        findings.page.differences += findings.nameless.sorted().map {
+            Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
+        }
+        return findings
+    }
+
+    private func compareRecords(
+        _ findings: inout Findings, _ known: [KnownFacts], _ records: [PurchaseRecord?],
+        _ judged: OwnerSettlement.Expected, now: Int64
+    ) {
+        for (index, key) in findings.page.keys.enumerated() {
+            let (known, record) = (known[index], records[index])
+            let purchase = Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
+            if let purchase { findings.purchases.append(purchase) }
+            guard let purchase, let owner = findings.owners[index] else {
+                guard let record else { continue }
+                findings.unfounded.append(record.key)
+                findings.page.differences.append(
                     Difference(
                         subject: .purchase(record.key), member: "record", found: .string(record.productID),
                         expected: nil))
                 continue
             }
-            page.purchases += 1
+            findings.page.purchases += 1
             let expected = PurchaseRecord(
-                purchase, owner: owner, wake: wake(purchase, known[place], records[place]?.wake, now),
-                claims: judged.claims[purchase.key], tell: records[place]?.tell,
-                told: records[place]?.owner == owner ? records[place]?.told : nil)
-            let differences = expected.differences(from: records[place])
-            page.differences += differences
+                purchase, owner: owner, wake: wake(purchase, known, record?.wake, now),
+                claims: judged.claims[purchase.key], tell: record?.tell,
+                told: record?.owner == owner ? record?.told : nil)
+            findings.page.differences += expected.differences(from: record)
             // A wake that other settings give is no difference, and is set all the same.
-            if expected != records[place] { wanted.append(expected) }
+            if expected != record { findings.wanted.append(expected) }
         }
-        let folded = purchases.compactMap { $0 }
-        let unknown = try unidentified(folded, on: connection)
-        page.differences += unknown.map { name, key in
-            Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
-        }
-        let joined = judged.ids.filter { account, _ in judged.first[account].map(keys.contains) ?? false }
-        let nameless = try missing(
-            owners: owners.compactMap { $0 } + joined.values.flatMap(\.keys), on: connection)
-        page.differences += nameless.sorted().map {
-            Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
-        }
-        guard writes else { return page }
+    }
+
+    /// - Parameter claims: as they were judged, of the purchases of the page.
+    private func write(
+        _ findings: Findings, _ keys: [PurchaseKey], _ known: [KnownFacts], _ claims: [PurchaseKey: PurchaseClaims],
+        now: Int64, on connection: PostgresConnection
+    ) throws {
         try PurchaseFoldTable.write(
-            Dictionary(uniqueKeysWithValues: zip(keys, known).filter { misfolded.contains($0.0) }), on: connection)
-        let since = joined.values.reduce(into: [String: Int64]()) { $0.merge($1, uniquingKeysWith: min) }
-        try CustomerTable.restore(
-            since.filter { nameless.contains($0.key) }.merging(
-                try firstSeen(nameless, zip(keys, owners), on: connection), uniquingKeysWith: min), on: connection)
-        _ = try settlement.settle(
-            judged.claims.filter { claims[$0.key] != nil }, isWritten: true, tells: false, by: .worker, now: now,
+            Dictionary(uniqueKeysWithValues: zip(keys, known).filter { findings.misfolded.contains($0.0) }),
             on: connection)
-        try PurchaseTable.write(wanted, now: now, on: connection)
-        try PurchaseTable.remove(unfounded, on: connection)
-        try PurchaseTable.identify(unknown, on: connection)
-        try products.note(folded, now: now, on: connection)
-        return page
+        let seen = try firstSeen(findings.nameless, zip(keys, findings.owners), on: connection)
+        try CustomerTable.restore(
+            findings.since.filter { findings.nameless.contains($0.key) }.merging(seen, uniquingKeysWith: min),
+            on: connection)
+        _ = try settlement.settle(claims, isWritten: true, tells: false, by: .worker, now: now, on: connection)
+        try PurchaseTable.write(findings.wanted, now: now, on: connection)
+        try PurchaseTable.remove(findings.unfounded, on: connection)
+        try PurchaseTable.identify(findings.unidentified, on: connection)
+        try products.note(findings.purchases, now: now, on: connection)
     }
 
     /// Purchases whose kept states are not what their facts come to.

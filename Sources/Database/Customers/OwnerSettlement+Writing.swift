@@ -9,65 +9,102 @@ extension OwnerSettlement {
         isWritten: Bool, tells: Bool, by origin: ActionTable.Origin, now: Int64, on connection: PostgresConnection
     ) throws -> SettlementResult {
         let ids = try spellings(judged, view, on: connection)
+        var outcome = outcome(of: judged, view, claims, ids)
+        let joins = JoinChanges(judged, view, ids)
+        let made = try makeOwners(outcome, joins, judged, view, ids, now: now, on: connection)
+        let known = try write(joins, of: view, ids, made: made, on: connection)
+        let moves = tells ? try moves(&outcome, view, on: connection) : []
+        if !tells { try keepTold(&outcome, view, on: connection) }
+        try writeRecords(outcome, view, judged, except: isWritten ? Set(claims.keys) : [], now: now, on: connection)
+        try writeStates(of: judged, view, on: connection)
+        outcome.transfers = try tell(moves, by: origin, now: now, on: connection)
+        if tells { outcome.others += try tell(known, now: now, on: connection) }
+        return outcome
+    }
+
+    /// Owners as they were judged, and the claims that are others than were given.
+    private func outcome(
+        of judged: [AccountKey: AccountOwners], _ view: View, _ claims: [PurchaseKey: PurchaseClaims],
+        _ ids: [String: String]
+    ) -> SettlementResult {
         var outcome = SettlementResult()
-        for (account, judged) in view.claims {
-            for (id, kept) in judged {
+        for (account, purchases) in view.claims {
+            for (id, kept) in purchases {
                 let key = PurchaseKey(app: account.app, environment: account.environment, originalTransactionID: id)
                 if let given = claims[key], given != kept { outcome.claims[key] = kept }
             }
         }
-        var (removed, added): ([(AccountKey, AccountOwners.Join)], [(AccountKey, AccountOwners.Join)]) = ([], [])
         for (account, owners) in judged {
             for (key, id) in keyed(owners, account) {
                 outcome.owners[key] = spelled(id, view.members[key]?.owner, ids)
             }
-            let (found, expected) = (view.joins[account] ?? [], owners.joins)
-            removed += found.subtracting(expected).map { (account, $0) }
-            added += expected.subtracting(found).map { (account, $0) }
         }
-        // Accounts that their last purchase left.
-        let left = view.accounts.subtracting(judged.keys)
-        removed += left.flatMap { account in (view.joins[account] ?? []).map { (account, $0) } }
+        return outcome
+    }
+
+    /// Makes the customers who get purchases or are joined, and holds them.
+    ///
+    /// - Returns: the ids that were made for one account.
+    private func makeOwners(
+        _ outcome: SettlementResult, _ joins: JoinChanges, _ judged: [AccountKey: AccountOwners], _ view: View,
+        _ ids: [String: String], now: Int64, on connection: PostgresConnection
+    ) throws -> Set<String> {
         let given = outcome.owners.filter { view.members[$0.key]?.owner != $0.value }
-        let joined = (removed + added).flatMap { [$0.1.one, $0.1.other] }
-        if !joined.isEmpty {
+        if !joins.isEmpty {
             // All customers at once and before any id: deleting and other workers lock them so.
-            _ = try CustomerTable.lock(joined + given.values, on: connection)
+            _ = try CustomerTable.lock(joins.named + given.values, on: connection)
         }
         let own = judged.values.reduce(into: Set<String>()) { $0.formUnion($1.anonymousIDs) }
-        let needed = Set(given.values).union(added.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
+        let needed = Set(given.values).union(joins.addedIDs)
         let fresh = try CustomerTable.makeOfAccounts(needed.intersection(own), now: now, on: connection)
         // A deletion holds the customers of what it takes: only new owners could vanish meanwhile.
         let made = try CustomerTable.makeAndHold(needed, now: now, on: connection).union(fresh)
         let unread = try unread(needed, made: made, held: view.held, on: connection)
         try AccountDue.add(accounts(naming: unread, judged, ids), on: connection)
-        try AccountJoins.write(removed: removed, added: added, on: connection)
-        let known = try join(added, ids, view, on: connection)
-        let parted = Set(removed.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
-        try IdentityGroup.regroup(parted, on: connection)
+        return fresh
+    }
+
+    /// Joins customers and parts them, and has the accounts judged again that know them.
+    ///
+    /// - Parameter made: ids that were made here for one account.
+    /// - Returns: anonymous customers who are known now.
+    private func write(
+        _ joins: JoinChanges, of view: View, _ ids: [String: String], made: Set<String>,
+        on connection: PostgresConnection
+    ) throws -> [Known] {
+        try AccountJoins.write(removed: joins.removed, added: joins.added, on: connection)
+        let known = try join(joins.added, ids, view, on: connection)
+        try IdentityGroup.regroup(joins.removedIDs, on: connection)
         // An id that was made here for one account is in no other.
-        let joining = added.filter { !fresh.contains($0.1.one) && !fresh.contains($0.1.other) }
-        let changed = parted.union(joining.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
+        let changed = joins.removedIDs.union(joins.ids(addedWithout: made))
         let customers = try CustomerTable.load(changed, on: connection)
         try AccountDue.note(
             changed.union(customers.values.flatMap(\.appUserIDs)), except: view.accounts, on: connection)
-        let moves = tells ? try moves(&outcome, view, on: connection) : []
-        if !tells { try keepTold(&outcome, view, on: connection) }
+        return known
+    }
+
+    /// - Parameter callers: purchases whose records the caller writes itself.
+    private func writeRecords(
+        _ outcome: SettlementResult, _ view: View, _ judged: [AccountKey: AccountOwners],
+        except callers: Set<PurchaseKey>, now: Int64, on connection: PostgresConnection
+    ) throws {
         if !view.found.isEmpty {
-            // Turns that were planned without them plan again.
+            // Cycles that were planned without them plan again.
             try Fence.lock(view.found.map(\.key.lane), on: connection)
             try FactTable.insert(view.found, on: connection)
         }
-        try AccountTable.write(
-            written(outcome, view, judged, isWritten ? Set(claims.keys) : []), now: now, on: connection)
+        try AccountTable.write(written(outcome, view, judged, callers), now: now, on: connection)
+    }
+
+    private func writeStates(
+        of judged: [AccountKey: AccountOwners], _ view: View, on connection: PostgresConnection
+    ) throws {
         let states = try states(judged, view, on: connection)
         try AccountTable.set(states, on: connection)
         // News that is being applied beside this was not seen here, and the worker that applies it did not see that it matters.
         try AccountDue.add(Set(states.filter(\.value.judgesActivity).keys), on: connection)
-        try AccountTable.remove(left, on: connection)
-        outcome.transfers = try tell(moves, by: origin, now: now, on: connection)
-        if tells { outcome.others += try tell(known, now: now, on: connection) }
-        return outcome
+        // Accounts that their last purchase left.
+        try AccountTable.remove(view.accounts.subtracting(judged.keys), on: connection)
     }
 
     /// Ids of which the log may say more than was read of it, because no customer's row kept others from acting on them: those
@@ -236,5 +273,40 @@ extension OwnerSettlement {
         }
         _ = try EventTable.insert(events, now: now, on: connection)
         return events.count
+    }
+}
+
+/// The joins of customers that accounts gain and lose.
+private struct JoinChanges {
+    private(set) var removed: [(AccountKey, AccountOwners.Join)] = []
+    private(set) var added: [(AccountKey, AccountOwners.Join)] = []
+    /// As the customers have them that joins name otherwise.
+    private let spellings: [String: String]
+
+    init(_ judged: [AccountKey: AccountOwners], _ view: OwnerSettlement.View, _ spellings: [String: String]) {
+        self.spellings = spellings
+        // An account that its last purchase left has none.
+        for account in view.accounts.union(judged.keys) {
+            let (found, expected) = (view.joins[account] ?? [], judged[account]?.joins ?? [])
+            removed += found.subtracting(expected).map { (account, $0) }
+            added += expected.subtracting(found).map { (account, $0) }
+        }
+    }
+
+    var isEmpty: Bool { removed.isEmpty && added.isEmpty }
+
+    /// The ids as the joins name them.
+    var named: [String] { (removed + added).flatMap { [$0.1.one, $0.1.other] } }
+
+    var removedIDs: Set<String> { spelled(removed) }
+    var addedIDs: Set<String> { spelled(added) }
+
+    /// Ids of the joins that were added, where neither customer is one of these.
+    func ids(addedWithout made: Set<String>) -> Set<String> {
+        spelled(added.filter { !made.contains($0.1.one) && !made.contains($0.1.other) })
+    }
+
+    private func spelled(_ joins: [(AccountKey, AccountOwners.Join)]) -> Set<String> {
+        Set(joins.flatMap { [$0.1.one, $0.1.other] }.map { spellings[$0] ?? $0 })
     }
 }

@@ -12,7 +12,6 @@ enum EndpointContent {
     private static let update = """
         UPDATE entitled.endpoint SET excepted_events = $2, includes_subscriber = $3, extension_version = $4 WHERE id = $1
         """
-    private static let undefinedColumn = "42703"
 
     /// - Throws: `MissingColumns`.
     static func write(
@@ -22,7 +21,7 @@ enum EndpointContent {
         do {
             _ = try connection.query(
                 update, [.text(id), .texts(exceptedEvents), .bool(includesSubscriber), .text(extensionVersion)])
-        } catch let error where error.sqlstate == undefinedColumn {
+        } catch let error where error.isUndefined {
             throw MissingColumns()
         }
     }

@@ -41,10 +41,6 @@ package enum JournalQuery {
     /// A deletion that is not committed yet may be this much older than what is read beside it, in ms: statements of the
     /// processes end before.
     private static let overlap: Int64 = 60_000
-    /// Actions that are looked at once more: numbers are drawn in another order than transactions commit.
-    private static let actionOverlap: Int64 = 100_000
-    /// Facts of this much time are looked at once more, in ms.
-    private static let factOverlap: Int64 = 3_600_000
 
     private static let selectMark = """
         SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 AS transaction, coalesce(last.seq, 0) AS action,
@@ -97,7 +93,7 @@ package enum JournalQuery {
         _ kind: JournalEntry.Kind, _ extent: Extent, on connection: PostgresConnection,
         _ body: (JournalEntry) throws -> Void
     ) throws {
-        _ = try connection.query("DECLARE journal NO SCROLL CURSOR FOR \(sql(kind, extent))")
+        _ = try connection.query("DECLARE journal NO SCROLL CURSOR FOR \(JournalStatements(extent: extent).all(kind))")
         while case let rows = try connection.query("FETCH \(page) FROM journal"), !rows.isEmpty {
             for row in rows { try body(try entry(kind, row, extent)) }
         }
@@ -119,97 +115,9 @@ package enum JournalQuery {
             row: content)
     }
 
-    // MARK: - Statements
-
-    private static func sql(_ kind: JournalEntry.Kind, _ extent: Extent) -> String {
-        let changed = extent.mark.map { "age(t.xmin) <= age('\($0.transaction & 0xffff_ffff)'::xid)" } ?? "true"
-        func isSince(_ column: String) -> String { extent.since.map { "\(column) >= \($0)" } ?? "true" }
-        switch kind {
-        case .sealingKey:
-            return """
-                SELECT NULL::text AS id, t.created_ms AS at_ms, row_to_json(t)::text AS entry FROM entitled.sealing_key t
-                """
-        case .endpoint: return "\(endpoints) ORDER BY t.created_ms, t.id"
-        case .apiKey:
-            return """
-                SELECT NULL::text AS id, t.created_ms AS at_ms, (to_jsonb(t) - 'last_used_ms')::text AS entry
-                FROM entitled.api_key t
-                """
-        case .consoleUser:
-            return """
-                SELECT NULL::text AS id, coalesce(t.ended_ms, t.created_ms) AS at_ms, json_build_object(
-                    'name', t.name, 'created_ms', t.created_ms, 'ended_ms', t.ended_ms)::text AS entry
-                FROM entitled.console_user t
-                """
-        case .operatorKey:
-            return """
-                SELECT NULL::text AS id, t.ended_ms AS at_ms, json_build_object('id', t.id, 'ended_ms', t.ended_ms)::text AS entry
-                FROM entitled.operator_key t WHERE t.ended_ms IS NOT NULL
-                """
-        case .deletion:
-            return """
-                SELECT NULL::text AS id, t.at_ms, json_build_object('number', t.id, 'policy', t.policy, 'at_ms', t.at_ms,
-                    'actor', t.actor, 'reason', t.reason, 'action', t.action, 'ids', t.ids,
-                    'is_swept', t.state <> 'sweeping', 'hashes', (
-                        SELECT coalesce(json_agg(encode(i.hash, 'hex') ORDER BY i.hash), '[]')
-                        FROM entitled.deletion_id i WHERE i.deletion = t.id))::text AS entry
-                FROM entitled.deletion t WHERE \(isSince("t.at_ms")) AND \(changed) ORDER BY t.id
-                """
-        case .customer:
-            return """
-                SELECT NULL::text AS id, greatest(t.first_seen_ms, \(extent.seen)) AS at_ms, json_build_object(
-                    'app_user_id', t.id, 'first_seen_ms', t.first_seen_ms, 'of_account', t.of_account,
-                    'offering_override', c.offering_override, 'offering_override_ms', c.offering_override_ms,
-                    'original_application_version', c.original_application_version,
-                    'app_purchased_ms', c.app_purchased_ms, 'app_environment', c.app_environment)::text AS entry
-                FROM entitled.app_user_id t
-                LEFT JOIN entitled.customer c ON c.original_app_user_id = t.id
-                WHERE \(isSince("t.first_seen_ms")) AND (\(changed) \(customerChanged(extent)))
-                """
-        case .action:
-            let least = extent.mark.map { max(0, $0.action - actionOverlap) } ?? -1
-            return """
-                SELECT 'action/' || t.seq || '/' || t.at_ms AS id, t.at_ms, row_to_json(t)::text AS entry
-                FROM entitled.action t
-                WHERE t.seq > \(least) AND \(isSince("t.at_ms")) AND \(changed) ORDER BY t.seq
-                """
-        case .fact:
-            let instants = [extent.since, extent.mark == nil ? nil : extent.seen - factOverlap].compactMap { $0 }
-            let least = instants.max().map { SequenceGenerator.least(at: $0) } ?? 0
-            return """
-                SELECT NULL::text AS id, t.signed_ms AS at_ms, json_build_object('app', t.app, 'environment', t.environment,
-                    'original_transaction_id', t.original_transaction_id, 'kind', t.kind, 'signed_ms', t.signed_ms,
-                    'seq', t.seq, 'source', t.source)::text AS entry, t.payload
-                FROM entitled.fact t
-                WHERE t.kind IN (4, 6, 7, 8) AND t.seq >= \(least) AND \(changed)
-                """
-        case .attribute:
-            // Their times are those of devices.
-            return """
-                SELECT NULL::text AS id, greatest(a.first_seen_ms, \(extent.seen)) AS at_ms,
-                    row_to_json(t)::text AS entry
-                FROM entitled.customer_attribute t LEFT JOIN entitled.app_user_id a ON a.id = t.app_user_id
-                WHERE \(changed)
-                """
-        }
-    }
-
-    private static func customerChanged(_ extent: Extent) -> String {
-        extent.mark.map { "OR age(c.xmin) <= age('\($0.transaction & 0xffff_ffff)'::xid)" } ?? ""
-    }
-
-    /// With its secrets, so that one entry says how the endpoint is.
-    private static let endpoints = """
-        SELECT NULL::text AS id, t.created_ms AS at_ms,
-            (to_jsonb(t) - 'paused_until_ms' || jsonb_build_object('secrets', (
-                SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.kind, s.created_ms), '[]')
-                FROM entitled.endpoint_secret s WHERE s.endpoint = t.id)))::text AS entry
-        FROM entitled.endpoint t
-        """
-
     /// The endpoint as an export would write it; nil: there is none.
     package static func endpoint(_ id: String, on connection: PostgresConnection) throws -> JSON? {
-        try connection.query("\(endpoints) WHERE t.id = $1", [.text(id)]).first.map {
+        try connection.query("\(JournalStatements.endpoints) WHERE t.id = $1", [.text(id)]).first.map {
             try JSON(parsing: Array(try $0.text("entry").utf8))
         }
     }

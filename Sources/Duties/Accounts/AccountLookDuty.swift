@@ -198,7 +198,7 @@ package struct AccountLookDuty: Duty {
     ) throws {
         do {
             try keep(answer, due, now, on: connection)
-        } catch let error as PostgresError where error.kind == .connection {
+        } catch let error as PostgresError where error.isConnectionLost {
             throw error
         } catch {
             failures.warning("account query failed", error, count: 1, logger.with(fields(due.subject.key)))

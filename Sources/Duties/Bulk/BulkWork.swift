@@ -55,17 +55,15 @@ package struct BulkWork: JobRunner {
 
     /// Whether a failure may be the same at the next try. What meets another transaction passes by itself.
     private static func isOfTheJob(_ error: any Error) -> Bool {
-        !(error is JobLease.Lost) && (!TransientError.isPassing(error) || isTimeout(error))
+        !(error is JobLease.Lost) && (!TransientError.isPassing(error) || error.isTimeout)
     }
-
-    private static func isTimeout(_ error: any Error) -> Bool { (error as? PostgresError)?.sqlstate == "57014" }
 
     /// Counts the failure; ends the job after some of them without a step between them.
     private mutating func afterFailure(
         _ error: any Error, _ lease: JobLease, on connection: PostgresConnection
     ) throws -> JobStep {
         hasFailures = true
-        let patience = BulkWork.isTimeout(error) ? BulkWork.timeoutPatience : ChangeWork.patience
+        let patience = error.isTimeout ? BulkWork.timeoutPatience : ChangeWork.patience
         let step = try lease.step(on: connection) { job, _ in
             guard let change = try ChangeTable.take(job.id, on: connection) else { return }
             let failures = try ChangeTable.countFailure(of: change, on: connection)

@@ -112,12 +112,10 @@ package struct ChangeWork: Sendable {
         return Ended(job: change.id, kind: change.kind, user: change.user, ending: ending)
     }
 
-    private static let conflicts = ["40001", "40P01", "55P03"]
-
     /// Whether another transaction was at the same rows.
     private static func meetsOthers(_ error: any Error) -> Bool {
         if let rejection = error as? CustomerActions.Rejection { return rejection == .busy }
-        return (error as? PostgresError)?.sqlstate.map(conflicts.contains) ?? false
+        return (error as? PostgresError)?.isContention ?? false
     }
 
     // MARK: - Each kind

@@ -38,9 +38,8 @@ package struct JobStep: Sendable {
 
 /// Which errors of a step pass by themselves: it met another transaction at the same rows, or took too long this time.
 enum TransientError {
-    private static let passing = ["40001", "40P01", "55P03", "57014"]
-
     static func isPassing(_ error: any Error) -> Bool {
-        (error as? PostgresError)?.sqlstate.map(passing.contains) ?? false
+        guard let error = error as? PostgresError else { return false }
+        return error.isContention || error.isCancelled
     }
 }

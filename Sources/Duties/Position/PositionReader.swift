@@ -43,7 +43,7 @@ package final class PositionReader: Service {
                     at: PositionTable.read(on: connection), position, canReport: canReport, on: connection)
             }
         } catch {
-            if (error as? PostgresError)?.kind != .connection, !loop.isDraining {
+            if error.fault != .away, !loop.isDraining {
                 failures.warning("database position not read", error, count: 1, logger)
             }
         }

@@ -130,7 +130,7 @@ package final class PositionWatch: Sendable {
     private static func table(on connection: PostgresConnection) throws -> PositionTable? {
         do {
             return try PositionTable.isThere(on: connection) ? try PositionTable.read(on: connection) : nil
-        } catch let error as PostgresError where ["42501", "42P01", "42703", "3F000"].contains(error.sqlstate) {
+        } catch let error as PostgresError where error.isForbidden || error.isUndefined {
             return nil
         }
     }

@@ -63,7 +63,7 @@ package final class ProcessRegister: Service {
                 if cleans, !hasEnded { try ProcessTable.deleteOld(on: connection) }
             }
         } catch {
-            if (error as? PostgresError)?.kind != .connection, !loop.isDraining {
+            if error.fault != .away, !loop.isDraining {
                 failures.warning("process not registered", error, count: 1, logger)
             }
         }

@@ -121,13 +121,9 @@ package enum DayPartitions: String, Sendable, CaseIterable {
         do {
             return try connection.query(sql, [.text(rawValue), .int4(Int32(clamping: day.number))]).one().text(
                 "outcome")
-        } catch let error where DayPartitions.isCollision(error) {
+        } catch  where error.isContention {
+            // The functions' lock timeout passed, or two workers met.
             return nil
         }
-    }
-
-    /// The functions' lock timeout passed, or two workers met.
-    private static func isCollision(_ error: PostgresError) -> Bool {
-        ["55P03", "40P01"].contains(error.sqlstate)
     }
 }

@@ -119,7 +119,7 @@ struct ListenCommand: ParsableCommand {
                 for event in found.events where !end.read({ $0 }) {
                     ListenedEvent(event).show(forwarder?.send(event), context)
                 }
-            } catch let error as PostgresError where error.kind == .connection {
+            } catch let error as PostgresError where error.isConnectionLost {
                 if !isAway { context.terminal.complain("the database is unavailable; waiting for it") }
                 isAway = true
                 rest = max(session.retryDelay, ListenCommand.interval)

@@ -75,8 +75,10 @@ struct RoleProcess {
             }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(
-            configuration, database, watch, hasCluster: watchdog != nil, sockets, notifier, reload, metrics, logger)
+        let parts = Parts(
+            configuration: configuration, database: database, watch: watch, hasCluster: watchdog != nil,
+            sockets: sockets, notifier: notifier, reload: reload, metrics: metrics, logger: logger)
+        return try serve(parts)
     }
 
     /// The sockets that systemd passes, by listener.
@@ -88,22 +90,65 @@ struct RoleProcess {
         }
     }
 
-    private func serve(
-        _ configuration: Configuration, _ database: DatabaseAccess, _ watch: PositionWatch, hasCluster: Bool,
-        _ sockets: [String: Int32], _ notifier: SystemdNotifier, _ reload: ConfigurationReload, _ metrics: Metrics,
-        _ logger: Logger
-    ) throws -> Int32 {
+    /// What a process has before it composes its roles.
+    private struct Parts {
+        let configuration: Configuration
+        let database: DatabaseAccess
+        let watch: PositionWatch
+        let hasCluster: Bool
+        /// That systemd passed, by listener.
+        let sockets: [String: Int32]
+        let notifier: SystemdNotifier
+        let reload: ConfigurationReload
+        let metrics: Metrics
+        let logger: Logger
+
+        /// For the services; a private cluster is stopped after them.
+        var drainTimeout: Duration {
+            max(
+                configuration.drainTimeout - (hasCluster ? RoleProcess.clusterTimeout : .zero),
+                configuration.drainTimeout * 0.5)
+        }
+    }
+
+    private func serve(_ parts: Parts) throws -> Int32 {
         let refusals = FatalConditions()
-        let telemetry = try TelemetryServices(configuration.telemetry, role.rawValue, logger, metrics)
-        let revocation =
-            role == .console
-            ? nil
-            : try RevocationServices(
-                configuration.trust.ocsp,
-                file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger,
-                metrics: metrics)
+        let telemetry = try TelemetryServices(
+            parts.configuration.telemetry, role.rawValue, parts.logger, parts.metrics)
+        let revocation = try revocation(parts)
+        let compose = composer(parts, telemetry, revocation, refusals)
+        let process = try compose(parts.configuration)
+        let roles = try roles(of: process, parts)
+        // A worker has a duty for it.
+        let position =
+            role == .worker || role == .run ? [] : [try role.databaseRoles.map { try process.positionReader($0) }]
+        let group = group(
+            of: roles, process, parts, first: (revocation.map { [$0.services] } ?? []) + position)
+        reload(roles, by: compose, parts.reload)
+        refusals.listen { group.fail($0) }
+        // Beside the group: it is there before the first span, and after the last.
+        telemetry.exporter?.start()
+        defer { telemetry.exporter?.drain(until: .now + SpanExporter.patienceAtEnd) }
+        return group.run()
+    }
+
+    private func revocation(_ parts: Parts) throws -> RevocationServices? {
+        guard role != .console else { return nil }
+        return try RevocationServices(
+            parts.configuration.trust.ocsp,
+            file: "\(parts.configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: parts.logger,
+            metrics: parts.metrics)
+    }
+
+    private typealias Compose = @Sendable (Configuration) throws -> Composition
+
+    /// What composes the process, at its start and at each reload.
+    private func composer(
+        _ parts: Parts, _ telemetry: TelemetryServices, _ revocation: RevocationServices?, _ refusals: FatalConditions
+    ) -> Compose {
+        let (database, watch, logger, metrics) = (parts.database, parts.watch, parts.logger, parts.metrics)
         let sessionWatch = SessionWatch(logger: logger)
-        let compose: @Sendable (Configuration) throws -> Composition = { configuration in
+        return { configuration in
             let verifier = SignedDataVerifier(
                 trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
             return Composition(
@@ -113,46 +158,56 @@ struct RoleProcess {
                 watch: watch, sessionWatch: sessionWatch,
                 refused: { refusals.tell($0) })
         }
-        let process = try compose(configuration)
-        let timeout = max(
-            configuration.drainTimeout - (hasCluster ? RoleProcess.clusterTimeout : .zero),
-            configuration.drainTimeout * 0.5)
+    }
+
+    /// The roles of the process, without an optional one that cannot be.
+    private func roles(of process: Composition, _ parts: Parts) throws -> [RunningRole] {
         var roles: [RunningRole] = []
         for part in role.parts {
             do {
                 roles.append(
                     RunningRole(
                         part, try process.parts(of: part, isOptional: role.isOptional(part)),
-                        isOptional: role.isOptional(part), inherited: sockets[part.rawValue], drainTimeout: timeout,
-                        logger: logger, metrics: metrics))
+                        isOptional: role.isOptional(part), inherited: parts.sockets[part.rawValue],
+                        drainTimeout: parts.drainTimeout, logger: parts.logger, metrics: parts.metrics))
             } catch  where role.isOptional(part) {
-                OptionalService.warn("\(error)", logger)
+                OptionalService.warn("\(error)", parts.logger)
             }
         }
-        let asking = revocation.map { [$0.services] } ?? []
-        // A worker has a duty for it.
-        let position =
-            role == .worker || role == .run ? [] : [try role.databaseRoles.map { try process.positionReader($0) }]
+        return roles
+    }
+
+    /// The services of the process, with what tells how they are: the admin listener, and the reporter to systemd.
+    ///
+    /// - Parameter first: chains that start before those of the roles.
+    private func group(
+        of roles: [RunningRole], _ process: Composition, _ parts: Parts, first: [[any Service]]
+    ) -> ServiceGroup {
         let isLeaving = Monitor(false)
-        let conditions: @Sendable () -> [String] = { [roles] in
+        let (watch, notifier) = (parts.watch, parts.notifier)
+        let conditions: @Sendable () -> [String] = {
             if isLeaving.read({ $0 }) { return ["the process is ending"] }
             let reasons = roles.flatMap { $0.notReady() }
             return reasons.isEmpty ? [] : reasons + [watch.refusal].compactMap { $0 }
         }
-        let admin = process.admin(inherited: sockets["admin"], notReady: conditions)
+        let admin = process.admin(inherited: parts.sockets["admin"], notReady: conditions)
         let servers = roles.compactMap(\.server) + [admin]
         let reporter = SystemdReporter(notifier, reasons: conditions) {
             servers.allSatisfy { $0.isAlive(within: RoleProcess.aliveWithin) }
         }
-        let group = ServiceGroup(
-            asking + position + roles.map(\.services) + [[admin], [reporter]], drainTimeout: timeout,
-            drainDelay: configuration.drainDelay, logger: logger
+        return ServiceGroup(
+            first + roles.map(\.services) + [[admin], [reporter]], drainTimeout: parts.drainTimeout,
+            drainDelay: parts.configuration.drainDelay, logger: parts.logger
         ) {
             isLeaving.change { $0 = true }
             notifier.stopping()
             servers.forEach { $0.announceEnd() }
         }
-        reload.begin { [role, roles] configuration in
+    }
+
+    /// From now on a reload replaces what the roles run with.
+    private func reload(_ roles: [RunningRole], by compose: @escaping Compose, _ reload: ConfigurationReload) {
+        reload.begin { [role] configuration in
             // Once for all: roles of one process keep to Apple's rates together.
             let composition = try compose(configuration)
             return roles.map { running in
@@ -162,11 +217,6 @@ struct RoleProcess {
                 }
             }
         }
-        refusals.listen { group.fail($0) }
-        // Beside the group: it is there before the first span, and after the last.
-        telemetry.exporter?.start()
-        defer { telemetry.exporter?.drain(until: .now + SpanExporter.patienceAtEnd) }
-        return group.run()
     }
 
     /// The private Postgres, where `run` has no other.

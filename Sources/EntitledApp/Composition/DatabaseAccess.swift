@@ -152,7 +152,7 @@ struct DatabaseAccess: Sendable {
         for role in roles {
             do {
                 _ = try connect(role)
-            } catch let error as PostgresError where error.kind == .connection {
+            } catch let error as PostgresError where error.isConnectionLost {
                 logger.warning("database not reached at startup", ["error": .string("\(error)")])
                 return
             }

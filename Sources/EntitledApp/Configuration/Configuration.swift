@@ -45,16 +45,8 @@ package struct Configuration: Sendable {
     let fingerprints: [String: [UInt8]]
 
     init(_ section: ConfigurationSection) {
-        stateDirectory = section.value(
-            "state_dir", .path, default: section.context.isSuperuser ? "/var/lib/entitled" : "./.entitled",
-            "Directory for the private Postgres cluster and the key that encrypts stored secrets. Started by root, the"
-                + " default is /var/lib/entitled. A path that does not begin with a slash begins at the current directory."
-        )
-        secretsDirectory = section.value(
-            "secrets_dir", .optional(.path), default: nil, example: #""/etc/entitled/secrets""#,
-            "Directory with files that give secret keys which are set nowhere else, named after the key:"
-                + " database.worker_url stands in database_worker_url. A file that this user may not read counts as not there."
-                + " `entitled setup` writes them.")
+        stateDirectory = Configuration.stateDirectory(section)
+        secretsDirectory = Configuration.secretsDirectory(section)
         database = section.section("database", "Connections to Postgres.", Database.init)
         ingest = section.section("ingest", "The listener for the App Store's notifications.", Ingest.init)
         worker = section.section("worker", "Applying notifications and sending webhooks.", Worker.init)
@@ -74,12 +66,7 @@ package struct Configuration: Sendable {
             "default_grace_period", .duration(.zero...(.seconds(28 * 86400))), default: .seconds(3 * 86400),
             "How long access goes on after an unpaid period where Apple says that there is grace and gives no end."
                 + " Apple's own grace periods last 3, 16 or 28 days.")
-        restoreBehavior = section.value(
-            "restore_behavior", .word, default: .transfer,
-            "What happens to a purchase that one customer owns and another restores. transfer: it moves to the customer who"
-                + " restores it. transfer_if_no_active_subs: it moves only if no subscription of the owner is active. error:"
-                + " it stays with the owner. share: both become one customer. A purchase of an anonymous customer always"
-                + " joins the two.")
+        restoreBehavior = Configuration.restoreBehavior(section)
         privacy = section.section("privacy", "Personal data of customers.", Privacy.init)
         api = section.section("api", "The REST API for apps, backends and operators.", API.init)
         console = section.section("console", "The operator API, by the keys of `entitled users key`.", Console.init)
@@ -90,29 +77,15 @@ package struct Configuration: Sendable {
                 + " default; at least one root is needed.", Trust.init)
         apps = section.list(
             "apps", "Apps whose notifications are accepted. What is signed for another bundle is refused.", App.init)
-        entitlements = section.value(
-            "entitlements",
-            .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
-            default: [:], example: #"{ pro: ["pro_monthly", "pro_yearly", "pro_lifetime"] }"#,
-            "Entitlements and the products that give them.")
-        productDurations = section.value(
-            "products", .productDurations, default: [:], example: #"{ season_pass: { duration: "P3M" } }"#,
-            "Durations of products that do not renew: how long access lasts, from each purchase on, and twice as long for a"
-                + " quantity of two. In hours or days, or in ISO 8601; months and years are the calendar's, in UTC. Not set:"
-                + " forever. A change counts for earlier purchases too; run `entitled rebuild` then.")
+        entitlements = Configuration.entitlements(section)
+        productDurations = Configuration.productDurations(section)
         offerings = Configuration.offerings(section)
         reports = section.section("reports", "What reports need and Apple does not sign.", Reports.init)
         webhooks = section.section(
             "webhooks", "Sending events. The consumers are not configuration: see `entitled endpoints --help`.",
             Webhooks.init)
-        drainTimeout = section.value(
-            "drain_timeout", .duration(.milliseconds(100)...(.seconds(600))), default: .seconds(20),
-            "How long a process may take to end in order, from SIGTERM and `drain_delay` on.")
-        drainDelay = section.value(
-            "drain_delay", .duration(.zero...(.seconds(600))), default: .zero,
-            "How long a process goes on after SIGTERM before it drains: it is not ready, closes each connection with its"
-                + " answer, and still accepts and answers everything. Set it to a little more than your load balancer takes"
-                + " to notice that a server is not ready.")
+        drainTimeout = Configuration.drainTimeout(section)
+        drainDelay = Configuration.drainDelay(section)
         log = section.section("log", "Log lines.", Log.init)
         telemetry = section.section("telemetry", "Traces, by OpenTelemetry's protocol.", Telemetry.init)
         settings = section.reader.settings
@@ -121,6 +94,63 @@ package struct Configuration: Sendable {
 
     package var foldSettings: FoldSettings {
         FoldSettings(defaultGrace: defaultGracePeriod, durations: productDurations)
+    }
+
+    // MARK: - Keys
+
+    private static func stateDirectory(_ section: ConfigurationSection) -> String {
+        section.value(
+            "state_dir", .path, default: section.context.isSuperuser ? "/var/lib/entitled" : "./.entitled",
+            "Directory for the private Postgres cluster and the key that encrypts stored secrets. Started by root, the"
+                + " default is /var/lib/entitled. A path that does not begin with a slash begins at the current directory."
+        )
+    }
+
+    private static func secretsDirectory(_ section: ConfigurationSection) -> String? {
+        section.value(
+            "secrets_dir", .optional(.path), default: nil, example: #""/etc/entitled/secrets""#,
+            "Directory with files that give secret keys which are set nowhere else, named after the key:"
+                + " database.worker_url stands in database_worker_url. A file that this user may not read counts as not there."
+                + " `entitled setup` writes them.")
+    }
+
+    private static func restoreBehavior(_ section: ConfigurationSection) -> RestoreBehavior {
+        section.value(
+            "restore_behavior", .word, default: .transfer,
+            "What happens to a purchase that one customer owns and another restores. transfer: it moves to the customer who"
+                + " restores it. transfer_if_no_active_subs: it moves only if no subscription of the owner is active. error:"
+                + " it stays with the owner. share: both become one customer. A purchase of an anonymous customer always"
+                + " joins the two.")
+    }
+
+    private static func entitlements(_ section: ConfigurationSection) -> [String: [String]] {
+        section.value(
+            "entitlements",
+            .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
+            default: [:], example: #"{ pro: ["pro_monthly", "pro_yearly", "pro_lifetime"] }"#,
+            "Entitlements and the products that give them.")
+    }
+
+    private static func productDurations(_ section: ConfigurationSection) -> [String: ProductDuration] {
+        section.value(
+            "products", .productDurations, default: [:], example: #"{ season_pass: { duration: "P3M" } }"#,
+            "Durations of products that do not renew: how long access lasts, from each purchase on, and twice as long for a"
+                + " quantity of two. In hours or days, or in ISO 8601; months and years are the calendar's, in UTC. Not set:"
+                + " forever. A change counts for earlier purchases too; run `entitled rebuild` then.")
+    }
+
+    private static func drainTimeout(_ section: ConfigurationSection) -> Duration {
+        section.value(
+            "drain_timeout", .duration(.milliseconds(100)...(.seconds(600))), default: .seconds(20),
+            "How long a process may take to end in order, from SIGTERM and `drain_delay` on.")
+    }
+
+    private static func drainDelay(_ section: ConfigurationSection) -> Duration {
+        section.value(
+            "drain_delay", .duration(.zero...(.seconds(600))), default: .zero,
+            "How long a process goes on after SIGTERM before it drains: it is not ready, closes each connection with its"
+                + " answer, and still accepts and answers everything. Set it to a little more than your load balancer takes"
+                + " to notice that a server is not ready.")
     }
 }
 

@@ -50,7 +50,7 @@ struct Check: Sendable {
     }
 
     private static func failure(_ error: any Error) -> Finding {
-        if let error = error as? PostgresError, error.sqlstate == "57014" || error.sqlstate == "55P03" {
+        if let error = error as? PostgresError, error.isCancelled || error.isContention {
             return .warning(
                 "the database did not answer within \(CheckContext.statementTimeout.text)",
                 "repeat the check when the database is less busy")

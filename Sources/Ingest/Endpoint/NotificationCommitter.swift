@@ -123,7 +123,7 @@ package final class NotificationCommitter: Service {
             try session.withConnection { connection in try IngestUptime.note(on: connection) }
         } catch {
             // The database being away is what this is to tell, and what waits is answered with it.
-            guard (error as? PostgresError)?.kind != .connection else { return }
+            guard error.fault != .away else { return }
             failures.warning("ingest uptime recording failed", error, count: 1, logger)
         }
     }
@@ -162,13 +162,13 @@ package final class NotificationCommitter: Service {
             for (notification, outcome) in zip(unique, outcomes) {
                 answer(groups[notification.identity] ?? [], outcome)
             }
-        } catch let error as PostgresError where NotificationCommitter.isOfData(error) && unique.count > 1 {
+        } catch let error as PostgresError where error.isOfData && unique.count > 1 {
             // One of them cannot be stored: it must not take the others with it.
             for group in groups.values {
                 commit(group, session, &inserter)
             }
         } catch {
-            let isOfData = (error as? PostgresError).map(NotificationCommitter.isOfData) ?? false
+            let isOfData = (error as? PostgresError)?.isOfData ?? false
             isReachable.change { $0 = isOfData }
             failures.warning("notifications not stored", error, count: batch.count, logger)
             refuse(batch, "not stored")
@@ -181,11 +181,6 @@ package final class NotificationCommitter: Service {
             waiting.span?.end("503")
         }
         metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
-    }
-
-    /// Whether the error lies in what was given: encoding, data, program limits (SQLSTATE classes 22, 54).
-    private static func isOfData(_ error: PostgresError) -> Bool {
-        error.kind == .encoding || ["22", "54"].contains(error.sqlstate?.prefix(2) ?? "")
     }
 
     private func insert(

@@ -213,12 +213,13 @@ package final class PostgresConnection {
     private func failure(_ result: OpaquePointer, commits: Bool) -> PostgresError {
         let sqlstate = PostgresConnection.field("C", result)
         let message = PostgresConnection.field("M", result) ?? PostgresError.firstLine(PQresultErrorMessage(result))
-        let isAway = PQstatus(handle) != CONNECTION_OK || sqlstate.map(PostgresError.isAway) ?? true
-        if isAway { isBroken = true }
-        let isUnknown = ["40003", "08007"].contains(sqlstate)
+        let isLost =
+            PQstatus(handle) != CONNECTION_OK || sqlstate.map { PostgresCause(sqlstate: $0).endsSession } ?? true
+        if isLost { isBroken = true }
+        let isUnknown = sqlstate.map(PostgresError.unknownOutcomes.contains) ?? false
         return PostgresError(
-            isAway ? .connection : .query, String(message.prefix(500)), sqlstate: sqlstate,
-            constraint: PostgresConnection.field("n", result), outcomeUnknown: isUnknown || (isAway && commits))
+            isLost ? .connection : .query, String(message.prefix(500)), sqlstate: sqlstate,
+            constraint: PostgresConnection.field("n", result), outcomeUnknown: isUnknown || (isLost && commits))
     }
 
     /// A field of an error, by its letter in the protocol (manual, 55.8).

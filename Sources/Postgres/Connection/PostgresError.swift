@@ -35,35 +35,10 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
         self.outcomeUnknown = outcomeUnknown
     }
 
-    /// Whether the same work, done again as a whole and on a new connection if need be, may succeed.
-    ///
-    /// Says nothing about whether doing it again is safe: see `outcomeUnknown`.
-    package var isRetryable: Bool {
-        if kind == .connection { return true }
-        guard let sqlstate else { return false }
-        // Deadlocks and serialization, resources, locks and cancels; a standby where the primary was.
-        return ["40", "53", "08"].contains(String(sqlstate.prefix(2)))
-            || ["55P03", "57014", "25006", "58030"].contains(sqlstate)
-    }
-
-    /// Whether what was written or read is at fault, and not the schema, a privilege or the server: other rows may do.
-    package var isOfData: Bool {
-        if kind == .encoding || kind == .decoding { return true }
-        guard let sqlstate else { return false }
-        // Values that fit no type, break a constraint, or are too large for an index or a document; and rows whose storage is
-        // corrupted.
-        return ["22", "23", "54"].contains(String(sqlstate.prefix(2))) || sqlstate == "XX001"
-    }
-
     package var description: String {
         let state = sqlstate.map { " (SQLSTATE \($0))" } ?? ""
         let unknown = outcomeUnknown ? "; it is unknown whether it was committed" : ""
         return "postgres \(kind.rawValue): \(message)\(state)\(unknown)"
-    }
-
-    /// Whether a SQLSTATE means that the connection, not the statement, is at fault.
-    static func isAway(_ sqlstate: String) -> Bool {
-        sqlstate.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P04", "57P05", "25P03"].contains(sqlstate)
     }
 
     /// The first line of a text of libpq's, without what follows to explain it.

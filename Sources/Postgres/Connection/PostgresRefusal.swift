@@ -38,7 +38,7 @@ extension PostgresConnection {
                 guard target.exclude(host: refusal.host, port: refusal.port) else {
                     throw PostgresError(.connection, (first ?? refusal).description)
                 }
-            } catch let error as PostgresError where error.kind == .connection {
+            } catch let error as PostgresError where error.isConnectionLost {
                 // That one server is away says less than that another one is refused.
                 throw first.map { PostgresError(.connection, $0.description) } ?? error
             }

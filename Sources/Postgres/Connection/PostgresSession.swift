@@ -58,7 +58,7 @@ package final class PostgresSession: @unchecked Sendable {
             defer { inspect(connection) }
             do {
                 return try body(connection)
-            } catch let error as PostgresError where error.sqlstate == "25006" {
+            } catch let error as PostgresError where error.isOfStandby {
                 // A standby where the primary was: connecting again finds the new one.
                 connection.isBroken = true
                 throw error

@@ -38,7 +38,7 @@ struct AccountUpkeep {
             }
             try judgeDue(until: begun + AccountUpkeep.judgeTime, on: connection, &told)
         } catch {
-            let isLost = (error as? PostgresError)?.kind == .connection
+            let isLost = error.isConnectionLost
             guard !isLost || error.isTimeout else { throw error }
             // One that cannot be judged must not keep the others waiting.
             isToBePostponed = limit == 1

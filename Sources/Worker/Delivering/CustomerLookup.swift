@@ -92,12 +92,12 @@ package struct CustomerLookup: Sendable {
             let part = Array(ids[start..<min(start + CustomerLookup.batch, ids.count)])
             do {
                 try read(part)
-            } catch  where (error as? PostgresError)?.kind != .connection {
+            } catch  where !error.isConnectionLost {
                 // A customer that cannot be read, or not in time, must not keep the events of all others back.
                 for id in part {
                     do {
                         try read([id])
-                    } catch  where (error as? PostgresError)?.kind != .connection {
+                    } catch  where !error.isConnectionLost {
                         found[id] = .unreadable
                     }
                 }

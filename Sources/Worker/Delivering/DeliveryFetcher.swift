@@ -129,7 +129,7 @@ struct DeliveryFetcher {
                         "endpoint disabled by response",
                         ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
                 }
-            } catch let error as PostgresError where error.sqlstate == "55P03" {
+            } catch let error as PostgresError where error.isContention {
                 return
             }
         }

@@ -42,7 +42,7 @@ extension LaneCycle {
             } else {
                 lost.held += part.map { .failed($0.pending, error) }
             }
-            guard !isLost(error) else { throw error }
+            guard !error.isConnectionLost else { throw error }
             try settleLost(on: connection)
         }
     }

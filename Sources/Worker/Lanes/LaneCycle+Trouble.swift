@@ -62,7 +62,7 @@ extension LaneCycle {
             case .hold:
                 lost.held += pending.map { .failed($0, error) }
             }
-            guard !isLost(error) else { throw error }
+            guard !error.isConnectionLost else { throw error }
             try settleLost(on: connection)
         }
     }
@@ -81,7 +81,7 @@ extension LaneCycle {
                         "error": .string("\(error)"), "retry_in_ms": .int(LaneCycle.wakeRetry),
                     ])
                 lost.woken.append(wake.key)
-                guard !isLost(error) else { throw error }
+                guard !error.isConnectionLost else { throw error }
                 try settleLost(on: connection)
             }
         }

@@ -38,7 +38,8 @@ extension LaneCycle {
             let last = Dictionary(pending.map { ($0.lane, $0.seq) }, uniquingKeysWith: max)
             trouble.begin(lanes, last: last, error.fault, at: .now)
             if !results.isEmpty { nextResults = .now }
-            guard !isLost(error) else { throw error }
+            // The session has to be opened again first.
+            guard !error.isConnectionLost else { throw error }
             return true
         }
     }
@@ -57,7 +58,7 @@ extension LaneCycle {
         do {
             _ = try commit([], Array(results), [], on: connection)
         } catch {
-            guard error.fault != .away, !isLost(error) else {
+            guard error.fault != .away, !error.isConnectionLost else {
                 engine.giveBack(Array(results))
                 nextResults = .now
                 throw error
@@ -73,9 +74,6 @@ extension LaneCycle {
             try settle(results[middle...], on: connection)
         }
     }
-
-    /// Whether the session is gone, and has to be opened again first.
-    func isLost(_ error: any Error) -> Bool { (error as? PostgresError)?.kind == .connection }
 
     mutating func note(_ error: any Error, _ lanes: Set<Lane>, _ count: Int) {
         failures.error("lane batch failed", error, lanes: lanes.count, notifications: count)

@@ -126,7 +126,7 @@ struct LaneCycle {
         do {
             return try body(&self)
         } catch {
-            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            if error.isConnectionLost { throw error }
             failed(error)
             return nil
         }

@@ -134,9 +134,3 @@ struct LaneTrouble {
         }
     }
 }
-
-extension Error {
-    /// Whose trouble it is; what is no error of Postgres lies in what was applied.
-    var fault: PostgresFault { (self as? PostgresError)?.fault ?? .work }
-    var isTimeout: Bool { (self as? PostgresError)?.isTimeout ?? false }
-}

@@ -21,7 +21,7 @@ struct AttributeRouteTests {
         #expect(
             scene.subscriber("al")["subscriber_attributes"]?.text
                 == #"{"k":{"updated_at_ms":1678307200000,"value":"v"}}"#)
-        #expect(scene.subscriber("al", key: RunningAPI.publicKey)["subscriber_attributes"] == nil)
+        #expect(scene.subscriber("al", key: KeyedAPI.publicKey)["subscriber_attributes"] == nil)
         // An older write changes nothing, a newer one deletes, and then an older one brings nothing back.
         #expect(write(.object(["k": value(.string("older"), at: 5)]), scene).status == 200)
         #expect(write(.object(["k": value(.null, at: 1_678_307_200_001)]), scene).status == 200)

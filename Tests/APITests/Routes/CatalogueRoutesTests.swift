@@ -140,7 +140,7 @@ struct CatalogueRoutesTests {
                     identifier: "sale", packages: [.init(identifier: "$rc_monthly", products: .everywhere("sale"))]),
             ], current: "default", userInterface: shared,
             placements: .init(offerings: ["onboarding": "sale", "settings": nil], fallback: nil))
-        let api = try KeyedAPI(offerings: catalogue)
+        let api = try KeyedAPI { $0.offerings = catalogue }
         let answer = api.call("GET", CatalogueRoutesTests.path, headers: ["X-Platform": "iOS"])
         let offering = try #require(answer.json["offerings"]?.arrayValue?.first)
         #expect(offering["paywall"] == template && offering["paywall_components"] == components)
@@ -162,7 +162,7 @@ struct CatalogueRoutesTests {
         let usual = try KeyedAPI().call("GET", path)
         #expect(usual.status == 200 && usual.json == CustomerCenter.document(nil).sortedByName)
         let page = JSON.object(["support": .object(["email": .string("help@example.com")])])
-        let api = try KeyedAPI(offerings: OfferingCatalogue(customerCenter: page))
+        let api = try KeyedAPI { $0.offerings = OfferingCatalogue(customerCenter: page) }
         let answer = api.call("GET", path, key: KeyedAPI.secretKey)
         #expect(answer.json["customer_center"]?["support"] == page["support"])
         #expect(answer.json["customer_center"]?["screens"] == CustomerCenter.usual["screens"]?.sortedByName)

@@ -12,18 +12,12 @@ struct GrantRouteTests {
     private static let path = "/v1/subscribers/bob/entitlements/pro"
     private static let day: Int64 = 86_400_000
 
-    private func running() throws -> RunningAPI {
-        let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: Self.catalogue),
-            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: SystemClock())
-        let routes = GrantRoutes(
-            answers: answers, entitlements: Set(Self.catalogue.products.keys),
-            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)))
-        return try RunningAPI(catalogue: Self.catalogue, more: routes.routes + OtherStoreRoutes().routes)
+    private func running() throws -> KeyedAPI {
+        try KeyedAPI { $0.catalogue = Self.catalogue }
     }
 
-    private func grant(_ api: RunningAPI, _ body: JSON, path: String = path) -> HTTPCall {
-        api.call("POST", path + "/promotional", body, key: RunningAPI.secretKey)
+    private func grant(_ api: KeyedAPI, _ body: JSON, path: String = path) -> HTTPCall {
+        api.call("POST", path + "/promotional", body, key: KeyedAPI.secretKey)
     }
 
     @Test func `a grant is answered 201 with the customer who has it, and taken back 200`() throws {
@@ -40,12 +34,12 @@ struct GrantRouteTests {
         #expect(grant(api, .object(["duration": .string("monthly")])).json["subscriber"] != nil)
         #expect(try api.database.count("SELECT count(*) FROM entitled.event") == 1)
 
-        let taken = api.call("POST", Self.path + "/revoke_promotionals", key: RunningAPI.secretKey)
+        let taken = api.call("POST", Self.path + "/revoke_promotionals", key: KeyedAPI.secretKey)
         #expect(taken.status == 200)
         let over = try #require(
             taken.json["subscriber"]?["entitlements"]?["pro"]?["expires_date"]?.stringValue.flatMap(Timestamp.parse))
         #expect(over <= SystemClock().now())
-        #expect(api.call("POST", Self.path + "/revoke_promotionals", key: RunningAPI.secretKey).status == 200)
+        #expect(api.call("POST", Self.path + "/revoke_promotionals", key: KeyedAPI.secretKey).status == 200)
         #expect(try api.database.count("SELECT count(*) FROM entitled.event") == 3)
         #expect(
             try api.database.texts("SELECT kind || ' ' || actor FROM entitled.action ORDER BY seq")
@@ -83,7 +77,7 @@ struct GrantRouteTests {
     func `what cannot be granted is 400 and says why`(body: String) throws {
         let api = try running()
         let answer = HTTPCall.send(
-            "POST", Self.path + "/promotional", headers: ["Authorization": "Bearer \(RunningAPI.secretKey)"],
+            "POST", Self.path + "/promotional", headers: ["Authorization": "Bearer \(KeyedAPI.secretKey)"],
             body: Array(body.utf8), to: api.port)
         #expect(answer.status == 400)
         #expect(answer.json["code"] == .int(7226))
@@ -106,7 +100,7 @@ struct GrantRouteTests {
         #expect(answer.status == 404)
         #expect(answer.json["code"] == .int(7259))
         #expect(answer.json["message"]?.stringValue?.contains("basic, pro") == true)
-        let revoke = { (path: String) in api.call("POST", path + "/revoke_promotionals", key: RunningAPI.secretKey) }
+        let revoke = { (path: String) in api.call("POST", path + "/revoke_promotionals", key: KeyedAPI.secretKey) }
         #expect(revoke(Self.path).status == 404)
         #expect(try api.database.count("SELECT count(*) FROM entitled.customer") == 0)
         #expect(grant(api, .object(["duration": .string("daily")])).status == 201)
@@ -124,7 +118,7 @@ struct GrantRouteTests {
         #expect(api.call("POST", Self.path + end, body, key: "sk_another").status == 401)
         #expect(api.call("POST", Self.path + end, body).status == 403)
         let inApp = api.call(
-            "POST", Self.path + end, body, key: RunningAPI.secretKey, headers: ["X-Client-Bundle-ID": "com.example"])
+            "POST", Self.path + end, body, key: KeyedAPI.secretKey, headers: ["X-Client-Bundle-ID": "com.example"])
         #expect(inApp.status == 403)
         #expect(inApp.json["code"] == .int(7243))
         #expect(try api.database.count("SELECT count(*) FROM entitled.action") == 0)
@@ -135,7 +129,7 @@ struct GrantRouteTests {
         "transactions/1/refund",
     ])
     func `what is of other stores says so`(path: String) throws {
-        let answer = try running().call("POST", "/v1/subscribers/bob/\(path)", key: RunningAPI.secretKey)
+        let answer = try running().call("POST", "/v1/subscribers/bob/\(path)", key: KeyedAPI.secretKey)
         #expect(answer.status == 404)
         #expect(answer.json["message"]?.stringValue?.contains("Google Play") == true)
     }

@@ -11,7 +11,7 @@ import TestSupport
 
 /// The REST listener with the routes about who is who, and a store whose signatures it takes.
 struct IdentityFixture {
-    let api: RunningAPI
+    let api: KeyedAPI
     let signer: NotificationSigner
     let restoring: RestoreEligibility
 
@@ -24,31 +24,24 @@ struct IdentityFixture {
     init(_ settings: RestoreSettings = RestoreSettings(general: .keep)) throws {
         let pki = try IdentityFixture.pki.get()
         signer = NotificationSigner(pki)
-        let clock = SystemClock()
-        let answers = SubscriberResponses(
-            document: SubscriberDocument(
-                catalogue: EntitlementCatalogue([:])),
-            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
+        let trust = TrustAnchors(fingerprints: [pki.root.fingerprint()])
+        let apps = AppRegistry([IdentityFixture.app])
         restoring = RestoreEligibility(
-            apps: AppRegistry([IdentityFixture.app]),
-            verifier: SignedDataVerifier(trust: TrustAnchors(fingerprints: [pki.root.fingerprint()])),
-            settings: settings, clock: clock)
-        api = try RunningAPI(
-            more: IdentityRoutes(
-                answers: answers, restoring: restoring, foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600))
-            ).routes
-                + AttributeRoutes(answers: answers, foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)))
-                .routes)
+            apps: apps, verifier: SignedDataVerifier(trust: trust), settings: settings, clock: SystemClock())
+        api = try KeyedAPI(trust: trust) {
+            $0.apps = apps
+            $0.restoring = settings
+        }
     }
 
     func post(
-        _ path: String, _ body: KeyValuePairs<String, JSON?> = [:], key: String? = RunningAPI.publicKey
+        _ path: String, _ body: KeyValuePairs<String, JSON?> = [:], key: String? = KeyedAPI.publicKey
     ) -> HTTPCall {
         api.call("POST", path, .object(body), key: key)
     }
 
     /// The customer as a backend sees them.
-    func subscriber(_ id: String, key: String = RunningAPI.secretKey) -> JSON {
+    func subscriber(_ id: String, key: String = KeyedAPI.secretKey) -> JSON {
         api.call("GET", "/v1/subscribers/\(id)", key: key).json["subscriber"] ?? .null
     }
 

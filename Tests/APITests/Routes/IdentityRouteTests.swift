@@ -67,7 +67,7 @@ struct IdentityRouteTests {
 
     @Test func `an alias is an empty object, and two persons are joined for backends only`() throws {
         let scene = try IdentityFixture()
-        func alias(_ id: String, _ other: String, key: String = RunningAPI.publicKey) -> HTTPCall {
+        func alias(_ id: String, _ other: String, key: String = KeyedAPI.publicKey) -> HTTPCall {
             scene.post("/v1/subscribers/\(id)/alias", ["new_app_user_id": .string(other)], key: key)
         }
         let made = alias("$RCAnonymousID%3A0123456789abcdef0123456789abcdef", "bob")
@@ -81,7 +81,7 @@ struct IdentityRouteTests {
         #expect(refused.status == 400)
         #expect(refused.json["code"] == .int(7255))
         #expect(scene.subscriber("al")["original_app_user_id"] == .string("al"))
-        #expect(alias("al", "bob", key: RunningAPI.secretKey).status == 200)
+        #expect(alias("al", "bob", key: KeyedAPI.secretKey).status == 200)
         #expect(scene.subscriber("al")["original_app_user_id"] == .string(Self.anonymous))
         #expect(alias("al", "none").json["code"] == .int(7256))
     }
@@ -92,13 +92,13 @@ struct IdentityRouteTests {
             "/v1/subscribers/identify", ["app_user_id": .string(Self.anonymous), "new_app_user_id": .string("bob")])
         let attributes = JSON.object(["k": .object(["value": .string("v")])])
         #expect(scene.post("/v1/subscribers/bob/attributes", ["attributes": attributes]).status == 200)
-        let answer = scene.api.call("DELETE", "/v1/subscribers/bob", key: RunningAPI.secretKey)
+        let answer = scene.api.call("DELETE", "/v1/subscribers/bob", key: KeyedAPI.secretKey)
         #expect(answer.status == 200)
         #expect(answer.text == #"{"app_user_id":"bob","deleted":true}"# + "\n")
         for table in ["customer", "app_user_id", "customer_attribute"] {
             #expect(try scene.api.database.count("SELECT count(*) FROM entitled.\(table)") == 0)
         }
-        let again = scene.api.call("DELETE", "/v1/subscribers/bob", key: RunningAPI.secretKey)
+        let again = scene.api.call("DELETE", "/v1/subscribers/bob", key: KeyedAPI.secretKey)
         #expect(again.status == 404)
         #expect(again.json["code"] == .int(7259))
     }
@@ -122,7 +122,7 @@ struct IdentityRouteTests {
         _ = scene.subscriber(uuid)
         let connection = try scene.api.database.connect()
         func count() throws -> Int { try CustomerTable.load([uuid], on: connection)[uuid]?.appUserIDs.count ?? 0 }
-        func alias(_ number: Int, key: String = RunningAPI.publicKey) -> HTTPCall {
+        func alias(_ number: Int, key: String = KeyedAPI.publicKey) -> HTTPCall {
             let id = "$RCAnonymousID:\(String(repeating: "0", count: 28))\(1000 + number)"
             return scene.post("/v1/subscribers/\(uuid)/alias", ["new_app_user_id": .string(id)], key: key)
         }
@@ -133,7 +133,7 @@ struct IdentityRouteTests {
         #expect(alias(99).status == 200)
         #expect(scene.subscriber(uuid.uppercased())["original_app_user_id"] == .string(uuid.uppercased()))
         #expect(try count() == 100)
-        #expect(alias(100, key: RunningAPI.secretKey).status == 200)
+        #expect(alias(100, key: KeyedAPI.secretKey).status == 200)
         #expect(try count() == 101)
     }
 
@@ -174,7 +174,7 @@ struct IdentityRouteTests {
         // The owner's own setting comes before that of the app; the restorer's counts for nothing.
         func set(_ value: JSON, of id: String) -> HTTPCall {
             scene.post(
-                "/v1/subscribers/\(id)/restore_behavior", ["restore_behavior": value], key: RunningAPI.secretKey)
+                "/v1/subscribers/\(id)/restore_behavior", ["restore_behavior": value], key: KeyedAPI.secretKey)
         }
         _ = scene.subscriber("thief")
         #expect(set(.string("transfer"), of: "thief").status == 200)
@@ -184,7 +184,7 @@ struct IdentityRouteTests {
         #expect(set(.null, of: "bob").status == 200)
         #expect(isAllowed("thief") == .bool(false))
         #expect(set(.string("mine"), of: "bob").json["code"] == .int(7226))
-        #expect(scene.post("/v1/subscribers/bob/restore_behavior", key: RunningAPI.secretKey).status == 400)
+        #expect(scene.post("/v1/subscribers/bob/restore_behavior", key: KeyedAPI.secretKey).status == 400)
         #expect(set(.string("error"), of: "nobody").status == 404)
         #expect(
             try scene.api.database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["bob"])

@@ -12,7 +12,7 @@ struct InvisibleIDTests {
     @Test(arguments: ids)
     func `asking for one makes nobody`(id: String) throws {
         let scene = try IdentityFixture()
-        for key in [RunningAPI.publicKey, RunningAPI.secretKey] {
+        for key in [KeyedAPI.publicKey, KeyedAPI.secretKey] {
             let answer = scene.api.call("GET", "/v1/subscribers/\(id)", key: key)
             #expect(answer.status == 400)
             #expect(answer.json["code"] == .int(7256))
@@ -23,7 +23,7 @@ struct InvisibleIDTests {
         for answer in [
             scene.post("/v1/subscribers/identify", ["app_user_id": .string("ada"), "new_app_user_id": .string(name)]),
             scene.post("/v1/subscribers/identify", ["app_user_id": .string(name), "new_app_user_id": .string("ada")]),
-            scene.post("/v1/subscribers/ada/alias", ["new_app_user_id": .string(name)], key: RunningAPI.secretKey),
+            scene.post("/v1/subscribers/ada/alias", ["new_app_user_id": .string(name)], key: KeyedAPI.secretKey),
             scene.post("/v1/subscribers/\(id)/attributes", ["attributes": .object([])]),
         ] {
             #expect(answer.status == 400, "\(answer.text)")
@@ -47,7 +47,7 @@ struct InvisibleIDTests {
         let join = scene.post(
             "/v1/subscribers/identify", ["app_user_id": .string(name), "new_app_user_id": .string("ada")])
         #expect(join.status == 201, "\(join.text)")
-        #expect(scene.api.call("DELETE", "/v1/subscribers/\(id)", key: RunningAPI.secretKey).status == 200)
+        #expect(scene.api.call("DELETE", "/v1/subscribers/\(id)", key: KeyedAPI.secretKey).status == 200)
         #expect(scene.api.call("GET", "/v1/subscribers/\(id)").status == 400)
     }
 

@@ -14,9 +14,10 @@ struct PromotionalOfferTests {
 
     init() throws {
         key = try SigningKey.generate(.p256)
-        api = try KeyedAPI(
-            clock: ManualClock(PromotionalOfferTests.now), offerKey: PromotionalOfferSignature.Key(id: "KEY1", key: key)
-        )
+        let signing = PromotionalOfferSignature.Key(id: "KEY1", key: key)
+        api = try KeyedAPI(clock: ManualClock(PromotionalOfferTests.now)) {
+            $0.offerApps = KeyedAPI.offerApps(key: signing)
+        }
     }
 
     private func ask(

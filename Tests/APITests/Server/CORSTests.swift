@@ -24,7 +24,7 @@ struct CORSTests {
     }
 
     @Test func `a page of the configuration may ask before it sends, and reads the answer`() throws {
-        let api = try KeyedAPI(origins: [CORSTests.page])
+        let api = try KeyedAPI { $0.corsOrigins = [CORSTests.page] }
         let asked = api.call("OPTIONS", CORSTests.path, key: nil, headers: CORSTests.asking)
         #expect(asked.status == 204 && asked.body.isEmpty)
         #expect(asked.header("access-control-allow-origin") == CORSTests.page)
@@ -42,7 +42,7 @@ struct CORSTests {
 
     @Test(arguments: ["https://evil.example.com", "https://app.example.com.evil.com", "http://app.example.com", "null"])
     func `another page may not`(origin: String) throws {
-        let api = try KeyedAPI(origins: [CORSTests.page])
+        let api = try KeyedAPI { $0.corsOrigins = [CORSTests.page] }
         var asking = CORSTests.asking
         asking["Origin"] = origin
         #expect(api.call("OPTIONS", CORSTests.path, key: nil, headers: asking).status == 405)
@@ -52,7 +52,7 @@ struct CORSTests {
     }
 
     @Test func `any page may with an asterisk`() throws {
-        let api = try KeyedAPI(origins: ["*"])
+        let api = try KeyedAPI { $0.corsOrigins = ["*"] }
         #expect(
             api.call("OPTIONS", CORSTests.path, key: nil, headers: CORSTests.asking)
                 .header("access-control-allow-origin") == "*")
@@ -62,7 +62,7 @@ struct CORSTests {
     }
 
     @Test func `what needs a secret key is not for pages, and a secret key is refused from them`() throws {
-        let api = try KeyedAPI(origins: ["*"])
+        let api = try KeyedAPI { $0.corsOrigins = ["*"] }
         var asking = CORSTests.asking
         asking["Access-Control-Request-Method"] = "DELETE"
         let asked = api.call("OPTIONS", "/v1/subscribers/a/offerings/override", key: nil, headers: asking)

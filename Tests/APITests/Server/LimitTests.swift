@@ -16,7 +16,7 @@ struct LimitTests {
     private static func from(_ address: String) -> [String: String] { ["X-Forwarded-For": address] }
 
     @Test func `an address that asks too much is answered 429, others and backends go on`() throws {
-        let api = try RunningAPI(limits: Self.limits { $0.address = RequestLimit(points: 20, period: .seconds(3600)) })
+        let api = try KeyedAPI { $0.limits.address = RequestLimit(points: 20, period: .seconds(3600)) }
         #expect(api.call("GET", "/v1/subscribers/somebody", headers: Self.from("203.0.113.7")).status == 201)
         // The first cost eleven.
         for _ in 0..<9 {
@@ -30,7 +30,7 @@ struct LimitTests {
         #expect(api.call("GET", "/v1/subscribers/somebody", headers: Self.from("203.0.113.8")).status == 200)
         for _ in 0..<50 {
             let backend = api.call(
-                "GET", "/v1/subscribers/somebody", key: RunningAPI.secretKey, headers: Self.from("203.0.113.7"))
+                "GET", "/v1/subscribers/somebody", key: KeyedAPI.secretKey, headers: Self.from("203.0.113.7"))
             #expect(backend.status == 200)
         }
         #expect(
@@ -40,7 +40,7 @@ struct LimitTests {
     }
 
     @Test func `one app user id is limited from wherever it is asked for, and no other`() throws {
-        let api = try RunningAPI(limits: Self.limits { $0.appUserID = RequestLimit(points: 5, period: .seconds(3600)) })
+        let api = try KeyedAPI { $0.limits.appUserID = RequestLimit(points: 5, period: .seconds(3600)) }
         let statuses = (0..<7).map {
             api.call("GET", "/v1/subscribers/somebody", headers: Self.from("203.0.113.\($0)")).status
         }
@@ -49,13 +49,12 @@ struct LimitTests {
     }
 
     @Test func `a public key has a ceiling, and a secret one none`() throws {
-        let api = try RunningAPI(
-            limits: Self.limits { $0.publicKey = RequestLimit(points: 15, period: .seconds(3600)) })
+        let api = try KeyedAPI { $0.limits.publicKey = RequestLimit(points: 15, period: .seconds(3600)) }
         let statuses = (0..<7).map {
             api.call("GET", "/v1/subscribers/somebody", headers: Self.from("203.0.113.\($0)")).status
         }
         #expect(statuses == [201, 200, 200, 200, 200, 429, 429])
-        #expect(api.call("GET", "/v1/subscribers/somebody", key: RunningAPI.secretKey).status == 200)
+        #expect(api.call("GET", "/v1/subscribers/somebody", key: KeyedAPI.secretKey).status == 200)
     }
 
     @Test func `writing costs five times as much, and a large body more`() throws {
@@ -63,9 +62,9 @@ struct LimitTests {
             APIRoute("POST", "/v1/write", .anyKey) { _ in .response(.document(200, .object([]))) },
             APIRoute("GET", "/v1/read", .anyKey) { _ in .response(.document(200, .object([]))) },
         ]
-        func api() throws -> RunningAPI {
-            try RunningAPI(
-                more: routes, limits: Self.limits { $0.address = RequestLimit(points: 10, period: .seconds(3600)) })
+        func api() throws -> EngineFixture {
+            try EngineFixture(
+                routes, limits: Self.limits { $0.address = RequestLimit(points: 10, period: .seconds(3600)) })
         }
         let body: JSON = .object(["text": .string("short")])
         let first = try api()
@@ -83,15 +82,14 @@ struct LimitTests {
 
     /// So that an installation whose proxy tells no addresses does not become one client.
     @Test func `who has no address of their own has no limit by it, and the operator is told once`() throws {
-        let api = try RunningAPI(
-            limits: Self.limits { limits in
-                limits.address = RequestLimit(points: 1, period: .seconds(3600))
-                limits.appUserID = RequestLimit(points: 5, period: .seconds(3600))
-            })
+        let api = try KeyedAPI { settings in
+            settings.limits.address = RequestLimit(points: 1, period: .seconds(3600))
+            settings.limits.appUserID = RequestLimit(points: 5, period: .seconds(3600))
+        }
         let host = ["Host": "api.example.com"]
         let told = #""message":"client addresses not determined""#
         #expect(api.call("GET", "/v1/health", key: nil, headers: host).status == 200)
-        #expect(api.call("GET", "/v1/subscribers/somebody", key: RunningAPI.secretKey, headers: host).status == 201)
+        #expect(api.call("GET", "/v1/subscribers/somebody", key: KeyedAPI.secretKey, headers: host).status == 201)
         #expect(!api.log.text.contains(told))
         for number in 0..<10 {
             #expect(api.call("GET", "/v1/subscribers/user-\(number)", headers: host).status == 201)
@@ -113,13 +111,13 @@ struct LimitTests {
                 return .response(.document(200, .object([])))
             }
         }
-        let api = try RunningAPI(
-            more: routes, limits: Self.limits { $0.appleAccount = RequestLimit(points: 10, period: .seconds(3600)) })
+        let api = try EngineFixture(
+            routes, limits: Self.limits { $0.appleAccount = RequestLimit(points: 10, period: .seconds(3600)) })
         func jws(_ account: String) -> JSON {
             .string("e30.\(Base64.encodeURL(JSON.object(["appTransactionId": .string(account)]).bytes)).e30")
         }
         func post(
-            _ account: String, isGenuine: Bool, to path: String = "/v1/receipts", key: String = RunningAPI.publicKey
+            _ account: String, isGenuine: Bool, to path: String = "/v1/receipts", key: String = KeyedAPI.publicKey
         ) -> Int {
             api.call(
                 "POST", path, .object(["fetch_token": jws(account), "genuine": .bool(isGenuine)]), key: key,
@@ -128,7 +126,7 @@ struct LimitTests {
         }
         for _ in 0..<9 {
             #expect(post("7000", isGenuine: false) == 200)
-            #expect(post("7000", isGenuine: false, key: RunningAPI.secretKey) == 200)
+            #expect(post("7000", isGenuine: false, key: KeyedAPI.secretKey) == 200)
             // It verifies nothing of the kind.
             #expect(post("7000", isGenuine: true, to: "/v1/subscribers/identify") == 200)
         }
@@ -142,7 +140,7 @@ struct LimitTests {
     /// Every limit that is refused writes to the log, but one offender once in half a minute, and never a flood of
     /// lines.
     @Test func `offenders are logged once, and many of them in some lines`() throws {
-        let api = try RunningAPI(limits: Self.limits { $0.address = RequestLimit(points: 1, period: .seconds(3600)) })
+        let api = try KeyedAPI { $0.limits.address = RequestLimit(points: 1, period: .seconds(3600)) }
         for _ in 0..<3 {
             for number in 0..<60 {
                 _ = api.call("GET", "/v1/health", key: nil, headers: Self.from("203.0.113.\(number)"))
@@ -154,8 +152,7 @@ struct LimitTests {
     }
 
     @Test func `unknown keys use up what their address has`() throws {
-        let api = try KeyedAPI(
-            limits: Self.limits { $0.address = RequestLimit(points: 10, period: .seconds(3600)) })
+        let api = try KeyedAPI { $0.limits.address = RequestLimit(points: 10, period: .seconds(3600)) }
         let statuses = (0..<4).map { number in
             api.call(
                 "GET", "/v1/subscribers/somebody", key: "appl_unknown_\(number)", headers: Self.from("203.0.113.7")
@@ -167,12 +164,11 @@ struct LimitTests {
     }
 
     @Test func `off is no limit`() throws {
-        let api = try RunningAPI(
-            limits: Self.limits { limits in
-                limits.address = .off
-                limits.appUserID = .off
-                limits.publicKey = .off
-            })
+        let api = try KeyedAPI { settings in
+            settings.limits.address = .off
+            settings.limits.appUserID = .off
+            settings.limits.publicKey = .off
+        }
         for _ in 0..<1300 { #expect(api.call("GET", "/v1/health").status == 200) }
     }
 }

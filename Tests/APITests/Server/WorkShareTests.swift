@@ -13,22 +13,21 @@ struct WorkShareTests {
     /// A post that stands still until the test lets it go, and one that does not.
     private final class Scene: Sendable {
         let gate = Gate()
-        let api: RunningAPI
+        let api: EngineFixture
 
         init(threads: Int) throws {
             let gate = gate
-            api = try RunningAPI(
-                threads: threads,
-                more: [
+            api = try EngineFixture(
+                [
                     APIRoute("POST", "/v1/receipts", .anyKey) { call in
                         if try call.json()["slow"] == .bool(true) { gate.pass() }
                         return .response(.document(200, .object([])))
                     }
-                ], limits: LimitSettings())
+                ], threads: threads, limits: LimitSettings())
         }
 
         func post(
-            _ body: JSON, from address: String, key: String = RunningAPI.publicKey
+            _ body: JSON, from address: String, key: String = KeyedAPI.publicKey
         ) -> HTTPCall {
             api.call("POST", "/v1/receipts", body, key: key, headers: ["X-Forwarded-For": address])
         }
@@ -108,7 +107,7 @@ struct WorkShareTests {
         defer { scene.gate.open() }
         let slow = (0..<4).map { _ in
             TestThread {
-                scene.post(Self.body(isSlow: true), from: "203.0.113.7", key: RunningAPI.secretKey).status
+                scene.post(Self.body(isSlow: true), from: "203.0.113.7", key: KeyedAPI.secretKey).status
             }
         }
         try eventually("four stand still") { scene.gate.holding == 4 }

@@ -25,7 +25,7 @@ import Testing
         #expect(try used("al", scene.database) == "al")
         for id in ["albert", "al", "albert"] {
             // An app or a backend, at one instant of the clock.
-            #expect(scene.get(id, key: id == "al" ? RunningAPI.secretKey : RunningAPI.publicKey).status == 200)
+            #expect(scene.get(id, key: id == "al" ? KeyedAPI.secretKey : KeyedAPI.publicKey).status == 200)
             try eventually("\(id) is recorded") { try used("al", scene.database) == id }
         }
         let rows = "SELECT id || xmin::text FROM entitled.app_user_id ORDER BY 1"
@@ -47,7 +47,7 @@ import Testing
         let scene = try IdentityFixture()
         func alias(_ id: String, _ other: String) {
             let path = "/v1/subscribers/\(id)/alias"
-            #expect(scene.post(path, ["new_app_user_id": .string(other)], key: RunningAPI.secretKey).status == 200)
+            #expect(scene.post(path, ["new_app_user_id": .string(other)], key: KeyedAPI.secretKey).status == 200)
         }
         func check(_ expected: String, _ words: String = #function, line: Int = #line) throws {
             #expect(try used("al", scene.api.database) == expected, "line \(line)")

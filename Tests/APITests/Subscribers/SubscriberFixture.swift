@@ -15,13 +15,13 @@ final class SubscriberFixture: Sendable {
 
     let clock = ManualClock(SubscriberFixture.start)
     let database: TestDatabase
-    let api: RunningAPI
+    let api: KeyedAPI
 
     /// - Parameter prepare: runs before anything connects.
     init(prepare: (TestDatabase) throws -> Void = { _ in }) throws {
         database = try TestCluster.shared.makeMigratedDatabase()
         try prepare(database)
-        api = try RunningAPI(database, clock: clock)
+        api = try KeyedAPI(database, clock: clock) { $0.catalogue = EntitlementCatalogue(["pro": ["monthly"]]) }
     }
 
     static func key(_ original: String) -> PurchaseKey {
@@ -57,7 +57,7 @@ final class SubscriberFixture: Sendable {
         }
     }
 
-    func get(_ id: String, key: String = RunningAPI.publicKey, headers: [String: String] = [:]) -> HTTPCall {
+    func get(_ id: String, key: String = KeyedAPI.publicKey, headers: [String: String] = [:]) -> HTTPCall {
         api.call("GET", "/v1/subscribers/\(id)", key: key, headers: headers)
     }
 

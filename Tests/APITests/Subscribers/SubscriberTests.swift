@@ -62,7 +62,7 @@ struct SubscriberTests {
 
     @Test func `attributes are for secret keys alone`() throws {
         let scene = try SubscriberFixture()
-        let (mine, theirs) = (scene.get("bob"), scene.get("bob", key: RunningAPI.secretKey))
+        let (mine, theirs) = (scene.get("bob"), scene.get("bob", key: KeyedAPI.secretKey))
         #expect(mine.json["subscriber"]?["subscriber_attributes"] == nil)
         #expect(theirs.json["subscriber"]?["subscriber_attributes"] == .object([]))
         #expect(mine.header("etag") != theirs.header("etag"))
@@ -218,7 +218,7 @@ struct SubscriberTests {
         let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: EntitlementCatalogue([:])),
             foldSettings: FoldSettings(), clock: SystemClock())
-        let api = try RunningAPI(more: [
+        let api = try EngineFixture([
             APIRoute("POST", "/v1/again/{app_user_id}", .anyKey) { call in
                 try answers.answer(call, of: try call.appUserID(), status: 201)
             }

@@ -5,7 +5,6 @@ import Testing
 @testable import Worker
 
 @Suite struct LaneTroubleTests {
-    private struct Damaged: Error {}
     private let now = ContinuousClock.now
     private var later: ContinuousClock.Instant { now + .seconds(60) }
 
@@ -17,22 +16,6 @@ import Testing
     private static func lanes(_ numbers: some Sequence<Int>) -> Set<Lane> {
         Set(numbers.map { Lane(number: Int16($0)) })
     }
-
-    @Test(arguments: [
-        (PostgresError(.connection, "gone"), PostgresFault.away), (query("08006"), .away), (query("57P01"), .away),
-        (query("25006"), .away), (query("53300"), .away),
-        (PostgresError(.connection, "idle", sqlstate: "25P03"), .passing), (query("57014"), .passing),
-        (query("40001"), .passing), (query("40P01"), .passing), (query("55P03"), .passing), (query("53100"), .passing),
-        (query("53200"), .passing), (query("58030"), .passing), (query("XX000"), .passing),
-        (query("22021"), .work), (query("23505"), .work), (query("54000"), .work), (query("21000"), .work),
-        (PostgresError(.encoding, "NUL"), .work), (PostgresError(.decoding, "type"), .work),
-        (query("42703"), .setup), (query("42501"), .setup), (PostgresError(.configuration, "url"), .setup),
-    ])
-    func `each way in which a statement ends has one class`(error: PostgresError, fault: PostgresFault) {
-        #expect(error.fault == fault)
-    }
-
-    private static func query(_ state: String) -> PostgresError { PostgresError(.query, "no", sqlstate: state) }
 
     @Test func `one lane of many is found in nine steps, and the others are free as soon as they were applied`() throws
     {

@@ -97,7 +97,7 @@ struct BackwardScan {
         do {
             _ = try connection.query("SET LOCAL statement_timeout = '\(BackwardScan.patience)'")
             found = try read(part)
-        } catch let error as PostgresError where error.sqlstate == "57014" {
+        } catch let error as PostgresError where error.isCancelled {
             found = nil
         }
         // With it the time limit is again the one before.

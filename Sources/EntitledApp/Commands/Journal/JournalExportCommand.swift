@@ -65,7 +65,7 @@ struct JournalExportCommand: ParsableCommand {
                 isAway = false
                 rest = max(JournalExportCommand.rest, (ContinuousClock.now - began) * JournalExportCommand.share)
                 if result != JournalExport.Result() { show(result, context) }
-            } catch let error as PostgresError where error.kind == .connection {
+            } catch let error as PostgresError where error.isConnectionLost {
                 if !isAway { context.terminal.complain("the database is away; waiting for it") }
                 isAway = true
                 rest = max(session.retryDelay, JournalExportCommand.rest)

@@ -7,11 +7,8 @@ import Schemas
 import Subscriptions
 import TestSupport
 
-/// The REST listener with its threads in this process, on a database of its own, as the role that it has in production.
-final class RunningAPI: Sendable {
-    static let publicKey = "appl_a_public_key_for_tests"
-    static let secretKey = "sk_a_secret_key_for_tests"
-
+/// The REST listener with routes, threads or a patience of a test's own, where the role as it is composed (`KeyedAPI`) has others.
+final class EngineFixture: Sendable {
     let database: TestDatabase
     let log = LogTape()
     let metrics = Metrics()
@@ -22,32 +19,31 @@ final class RunningAPI: Sendable {
     let port: UInt16
 
     /// - Parameters:
-    ///   - more: routes beside those that every test has.
+    ///   - more: routes beside those of health and subscribers.
     ///   - patience: as the engine's.
     ///   - limits: nil: nothing is limited.
     init(
-        _ database: TestDatabase? = nil, catalogue: EntitlementCatalogue = EntitlementCatalogue(["pro": ["monthly"]]),
-        clock: any WallClock = SystemClock(), patience: Duration = .seconds(10), threads: Int = 4,
-        more: [APIRoute] = [], limits: LimitSettings? = nil
+        _ more: [APIRoute], patience: Duration = .seconds(10), threads: Int = 4, limits: LimitSettings? = nil
     ) throws {
         let cluster = try TestCluster.shared
-        let database = try database ?? cluster.makeMigratedDatabase()
+        let database = try cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
         let (logger, metrics) = (log.logger, metrics)
         engine = RequestExecutor(
             threads: threads,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             patience: patience, answerTimeout: patience + .seconds(15), logger: logger)
+        let clock = SystemClock()
         let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: catalogue),
-            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
+            document: SubscriberDocument(catalogue: EntitlementCatalogue([:])), foldSettings: FoldSettings(),
+            clock: clock)
         batcher = try SubscriberBatcher(
             answers: answers,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             answerTimeout: patience + .seconds(15), clock: clock, logger: logger)
         let routes = HealthRoutes().routes + SubscriberRoutes(batcher: batcher).routes + more
         let keys = KeyTable(
-            publicKeys: [Redacted(RunningAPI.publicKey)], secretKeys: [Redacted(RunningAPI.secretKey)])
+            publicKeys: [Redacted(KeyedAPI.publicKey)], secretKeys: [Redacted(KeyedAPI.secretKey)])
         server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
             handler: APIRoutes(
@@ -70,7 +66,7 @@ final class RunningAPI: Sendable {
 
     /// - Parameter key: nil for none.
     func call(
-        _ method: String, _ path: String, _ body: JSON? = nil, key: String? = RunningAPI.publicKey,
+        _ method: String, _ path: String, _ body: JSON? = nil, key: String? = KeyedAPI.publicKey,
         headers: [String: String] = [:]
     ) -> HTTPCall {
         var all = headers

@@ -1,3 +1,4 @@
+import Base
 import Postgres
 import Subscriptions
 

@@ -137,8 +137,8 @@ struct BenchmarkCommandTests {
         ("history --facts 5", "cannot be '5'; allowed: a whole number from 6 to 1000000"),
         ("ingest --count 1 --count 2", "--count of Benchmarks ingest is given twice"),
         ("ingest --json=yes", "--json of Benchmarks ingest takes no value"),
-        ("ingest more", "Benchmarks ingest has an argument too many: 'more'"),
-        ("soak --hours 1 --minutes 5", "--minutes and --hours exclude each other"),
+        ("ingest more", "Benchmarks ingest has one argument too many: 'more'"),
+        ("soak --hours 1 --minutes 5", "--minutes and --hours cannot be combined"),
         ("soak --hours 1001", "--hours of Benchmarks soak cannot be '1001'"),
     ])
     func `wrong use is explained in one line and ends with status 2`(line: String, complaint: String) {

@@ -20,7 +20,7 @@ struct SoakBenchmark: BenchmarkCommand {
 
     func validate() throws {
         guard minutes == nil || hours == nil else {
-            throw UsageError("Benchmarks soak: --minutes and --hours exclude each other; give one of them")
+            throw UsageError("Benchmarks soak: --minutes and --hours cannot be combined; give one of them")
         }
     }
 

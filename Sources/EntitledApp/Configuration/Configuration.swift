@@ -72,7 +72,7 @@ package struct Configuration: Sendable {
             "Customers whose sandbox purchases give entitlements. App Review and TestFlight buy in the sandbox.")
         defaultGracePeriod = section.value(
             "default_grace_period", .duration(.zero...(.seconds(28 * 86400))), default: .seconds(3 * 86400),
-            "How long access goes on after an unpaid period where Apple says that there is grace and gives no end."
+            "How long access continues after an unpaid period if Apple reports a grace period without its end."
                 + " Apple's own grace periods last 3, 16 or 28 days.")
         restoreBehavior = section.value(
             "restore_behavior", .word, default: .transfer,
@@ -98,7 +98,8 @@ package struct Configuration: Sendable {
         productDurations = section.value(
             "products", .productDurations, default: [:], example: #"{ season_pass: { duration: "P3M" } }"#,
             "Durations of products that do not renew: how long access lasts, from each purchase on, and twice as long for a"
-                + " quantity of two. In hours or days, or in ISO 8601; months and years are the calendar's, in UTC. Not set:"
+                + " quantity of two. In hours or days, or in ISO 8601; months and years are calendar ones, in UTC."
+                + " Not set:"
                 + " forever. A change counts for earlier purchases too; run `entitled rebuild` then.")
         offerings = Configuration.offerings(section)
         reports = section.section("reports", "What reports need and Apple does not sign.", Reports.init)

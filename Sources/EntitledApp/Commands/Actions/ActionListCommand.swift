@@ -33,9 +33,10 @@ struct ActionListCommand: ReadingCommand, RemoteCommand {
 /// `entitled audit list`.
 struct AuditListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
-        "list", "List what operators asked for by the console and the API, newest first.",
+        "list", "List the changes that operators requested through the console and the operator API, newest first.",
         discussion:
-            "Each entry says who did what, on what, why and from where, and the outcome; refused requests, too. Roles other"
+            "Each entry names the operator, the change, its target, its reason, its origin and its outcome; rejected"
+            + " requests are included. Roles other"
             + " than operator see their own entries. --json prints the answer of the operator API.",
         examples: ["audit list --actor anna", "audit list --kind grant --since 7d --json"])
 

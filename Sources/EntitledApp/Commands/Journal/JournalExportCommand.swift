@@ -9,21 +9,22 @@ import Schemas
 /// `entitled journal export`.
 struct JournalExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "export", "Write what no history of Apple's gives back to a file outside of the database.",
+        "export", "Write what Apple's history cannot restore to a file outside the database.",
         discussion:
-            "The file gets customers' ids and attributes, actions such as grants, aliases and transfers, deletions, endpoints"
-            + " with their sealed secrets, operators, and the hashes of API keys and operators' keys, one JSON document a line."
-            + " Run it again with the same file: it adds what is new, and never takes away what a restored database has lost. Where a customer was"
-            + " deleted, the earlier lines about them are taken out. The file holds personal data; it is made for its owner"
-            + " alone (mode 0600).",
+            "The file has customers' ids and attributes, actions such as grants, aliases and transfers, deletions,"
+            + " endpoints with their sealed secrets, operators, and the hashes of API keys and operators' keys, one"
+            + " JSON document per line. Run again with the same file, the command adds what is new and never removes"
+            + " what a restored database has lost. When a customer was deleted, the earlier lines about the customer"
+            + " are"
+            + " removed. The file contains personal data and is readable by its owner only (mode 0600).",
         examples: [
             "journal export --to /backup/entitled.journal", "journal export --to /backup/entitled.journal --follow",
             "journal export --to today.journal --since 24h",
         ])
 
-    @Option("--to", .file, "The file; made where it is missing, else added to.") private var file: String
+    @Option("--to", .file, "File to add to; created if it is missing.") private var file: String
     @Option("--since", .moment, "Leave out what happened before this time.") private var since: TimeArgument?
-    @Flag("--follow", "Go on until Ctrl-C or SIGTERM, and add what happens.") private var follows: Bool
+    @Flag("--follow", "Run until Ctrl-C or SIGTERM, and add what is new.") private var follows: Bool
 
     /// Between two looks, at least.
     private static let rest = Duration.seconds(1)
@@ -66,7 +67,7 @@ struct JournalExportCommand: ParsableCommand {
                 rest = max(JournalExportCommand.rest, (ContinuousClock.now - began) * JournalExportCommand.share)
                 if result != JournalExport.Result() { show(result, context) }
             } catch let error as PostgresError where error.kind == .connection {
-                if !isAway { context.terminal.complain("the database is away; waiting for it") }
+                if !isAway { context.terminal.complain("the database is unavailable; waiting for it") }
                 isAway = true
                 rest = max(session.retryDelay, JournalExportCommand.rest)
             }

@@ -8,11 +8,11 @@ import Schemas
 /// `entitled notes list`.
 struct NoteListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
-        "list", "List what operators noted on a customer, newest first.",
+        "list", "List the notes on a customer, newest first.",
         discussion: "--json prints the answer of the operator API.", examples: ["notes list user-42"])
 
     @Argument(CustomerIDs.any) private var id: String
-    @Option("--after", .text("CURSOR"), "Begin after the page that ended with this cursor.") private var after: String?
+    @Option("--after", .text("CURSOR"), "Start after the page that ended with this cursor.") private var after: String?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -27,8 +27,10 @@ struct NoteListCommand: ReadingCommand, RemoteCommand {
 /// `entitled notes add`.
 struct NoteAddCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
-        "add", "Note something on a customer.",
-        discussion: "A note goes with its customer, through aliases and into a deletion. \(ChangeOptions.help)",
+        "add", "Add a note to a customer.",
+        discussion:
+            "A note stays with its customer when customers are merged, and is deleted with the customer."
+            + " \(ChangeOptions.help)",
         examples: ["notes add user-42 'Called about the refund; waits for the bank.'"])
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String
@@ -37,7 +39,7 @@ struct NoteAddCommand: RemoteCommand {
 
     func validate() throws {
         guard !text.isEmpty, text.unicodeScalars.count <= CustomerNoteTable.longest else {
-            throw UsageError("a note has from 1 to \(CustomerNoteTable.longest) characters")
+            throw UsageError("a note must have from 1 to \(CustomerNoteTable.longest) characters")
         }
     }
 
@@ -64,7 +66,8 @@ struct NoteAddCommand: RemoteCommand {
 struct NoteRemoveCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "remove", "Remove a note.",
-        discussion: "With --url only a note of one's own; on the host any. \(ChangeOptions.help)",
+        discussion:
+            "With --url you can remove only your own notes; on the host you can remove any. \(ChangeOptions.help)",
         examples: ["notes remove user-42 17"])
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String
@@ -83,7 +86,7 @@ struct NoteRemoveCommand: RemoteCommand {
             try CustomerNoteTable.remove(number, of: ids, by: nil, on: connection)
         }
         guard case .done = removal else {
-            throw CommandFailure("\(customer.id) has no note \(number); see: entitled notes list \(customer.id)")
+            throw CommandFailure("\(customer.id) has no note \(number); see `entitled notes list \(customer.id)`")
         }
         if context.json {
             context.terminal.document(.object(["note": .int(number), "app_user_id": .string(customer.id)]))

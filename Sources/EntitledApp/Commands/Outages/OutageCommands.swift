@@ -23,8 +23,8 @@ struct OutageListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List the times in which no notification could be stored, newest first.",
         discussion:
-            "Of the last 45 days, gaps of over five minutes, and whether Apple's history of that time was scanned"
-            + " for what was missed. --json prints the answer of the operator API.",
+            "Covers gaps of over five minutes in the last 45 days, and says whether Apple's history of that time was"
+            + " scanned for missed notifications. --json prints the answer of the operator API.",
         examples: ["outages list", "outages list --json"])
 
     func run(_ context: CommandContext) throws -> Int32 {

@@ -129,7 +129,7 @@ struct Setup {
                 ? "Nothing was changed: entitled setup repairs logins that every server of the URL refuses. Start the server,"
                     + " or correct \(files.path(of: key))"
                 : "Correct it, or take it away so that entitled setup makes one"
-            throw CommandFailure("\(key) is set, and does not work: \(error.message). \(remedy)")
+            throw CommandFailure("\(key) is set but does not work: \(error.message). \(remedy)")
         }
     }
 
@@ -275,7 +275,8 @@ struct Setup {
             let now = try anew()
             guard now.isSame(as: self), try now.plan() == plan else {
                 throw CommandFailure(
-                    "what is there has changed since this was planned, so nothing was done: run entitled setup again")
+                    "the installation has changed since this was planned, so nothing was done: run entitled setup again"
+                )
             }
             try now.make(plan, progress)
         }
@@ -343,7 +344,8 @@ struct Setup {
             return try PostgresConnection(PostgresTarget(url: url, applicationName: "entitled setup"))
         } catch {
             throw CommandFailure(
-                "\(key) has the password of its role, and does not log in: \(error.message). pg_hba.conf of the server has to"
+                "\(key) has the password of its role but cannot log in: \(error.message). pg_hba.conf of the server"
+                    + " has to"
                     + " let the role in with a password")
         }
     }

@@ -141,7 +141,7 @@ let modules: [Target] = [
     .executableTarget(
         name: "Benchmarks",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStore", "Subscriptions", "Schemas", "Database", "Ingest",
+            "Base", "Daemon", "CLI", "Crypto", "Postgres", "AppStore", "Subscriptions", "Schemas", "Database", "Ingest",
             "StoreSimulator", "TestSupport",
         ]),
 ]
@@ -212,6 +212,7 @@ let tests: [Target] = [
         ]),
     .testTarget(
         name: "StoreSimulatorTests", dependencies: ["Base", "Daemon", "CLI", "Crypto", "AppStore", "StoreSimulator"]),
+    .testTarget(name: "BenchmarksTests", dependencies: ["Base", "Daemon", "CLI", "Benchmarks"]),
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [

@@ -101,7 +101,7 @@ package struct Migrator {
         _ = try connection.query(Migrator.notice)
         try repeating {
             guard try connection.query(Migrator.lock).one().bool("pg_try_advisory_lock") else {
-                throw PostgresError(.query, "another migration runs", sqlstate: "55P03")
+                throw PostgresError(.query, "another migration is running", sqlstate: "55P03")
             }
         }
         defer { _ = try? connection.query(Migrator.unlock) }  // ends with the connection at the latest

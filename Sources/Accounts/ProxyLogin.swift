@@ -18,7 +18,7 @@ package struct ProxyLogin: Sendable {
             switch self {
             case .otherPeer:
                 "It names an operator, but does not come from an address of console.proxy.from."
-            case .repeated: "The header that names the operator, or the one of the proxy's secret, stands twice."
+            case .repeated: "The header that names the operator, or the one of the proxy's secret, occurs twice."
             case .otherSecret:
                 "It names an operator, but its \(ProxyLogin.secretHeader) is not the secret of console.proxy.secret."
             }

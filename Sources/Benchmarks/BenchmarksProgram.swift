@@ -1,88 +1,70 @@
 import Base
+import CLI
 import FoundationEssentials
 import Glibc
-import TestSupport
 
-/// The command line of the benchmarks.
+extension ProgramDeclaration {
+    static let benchmarks = ProgramDeclaration(
+        "Benchmarks", globalOptions: [OptionDeclaration("--help", "Show this text; shorter: -h.")])
+}
+
+/// `Benchmarks`: speed and sizes, measured with real processes on private Postgres clusters.
 enum BenchmarksProgram {
-    /// The exit status: 0 done, 1 it could not be done, 2 wrong use.
-    static func run(_ arguments: [String]) -> Int32 {
+    static let root: CommandNode<Terminal> = CommandNode(
+        "Benchmarks", "Measure the daemon with real processes on private Postgres clusters.",
+        discussion: """
+            Postgres and all processes are private to a run and end with it. Times of the load generator count too: it \
+            works on the same cores. Exit status: 0 done, 1 it could not be done, 2 wrong use.
+            """,
+        [
+            AllBenchmark.self, SenderBenchmark.self, VerifyBenchmark.self, IngestBenchmark.self, DeliverBenchmark.self,
+            DrainBenchmark.self, SendBenchmark.self, WaitingBenchmark.self, NeighboursBenchmark.self,
+            SubscribersBenchmark.self,
+            HistoryBenchmark.self, CrowdBenchmark.self, GrownBenchmark.self, UpgradeBenchmark.self,
+            TracingBenchmark.self,
+            ConsoleBenchmark.self, RivalsBenchmark.self, SoakBenchmark.self,
+        ])
+
+    /// Runs a command line, without the program's name, as this process. 0: done, 1: it could not be done, 2: wrong use.
+    static func run(_ words: [String], _ environment: [String: String]) -> Int32 {
         signal(SIGPIPE, SIG_IGN)
+        return run(words, .ofProcess(environment, program: "Benchmarks"))
+    }
+
+    static func run(_ words: [String], _ terminal: Terminal) -> Int32 {
         do {
-            guard let options = try BenchmarkOptions.read(arguments, program: programPath) else {
-                write(BenchmarkOptions.help + "\n", to: 1)
+            switch try ArgumentParser.parse(words, root, of: .benchmarks) {
+            case .help(let node, let path):
+                terminal.print(HelpText.text(node, path: path, of: .benchmarks))
                 return 0
+            case .group(let node, let path):
+                terminal.printError(HelpText.text(node, path: path, of: .benchmarks))
+                return ExitStatus.wrongUsage
+            case .command(let node, _, let parsed, _):
+                return try node.make?(parsed).run(terminal) ?? ExitStatus.wrongUsage
             }
-            if options.scenario == .soak {
-                return try TemporaryFolder.with { folder in try Soak(options: options, folder: folder).run() } ? 0 : 1
-            }
-            if [.all, .sender].contains(options.scenario) {
-                let table = try TemporaryFolder.with { folder in
-                    options.scenario == .all
-                        ? try WholeMeasurement(options, folder: folder).run()
-                        : try SenderMeasurement(options, folder: folder).run()
-                }
-                write((options.json ? table.json.text : table.text) + "\n", to: 1)
-            } else {
-                let report = try measure(options)
-                write((options.json ? report.json.text : report.text) + "\n", to: 1)
-            }
-            return 0
-        } catch let error as BenchmarkUsageError {
-            write("Benchmarks: \(error)\n", to: 2)
-            return 2
+        } catch let error as UsageError {
+            terminal.complain(error.description)
+            return ExitStatus.wrongUsage
         } catch {
-            write("Benchmarks: \(error)\n", to: 2)
-            return 1
+            terminal.complain("\(error)")
+            return ExitStatus.failed
         }
     }
 
-    private static var programPath: String {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+    /// The program `entitled` in this program's folder.
+    static var daemonBeside: String {
+        let program =
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let folder = program.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        return folder.isEmpty ? "entitled" : "\(folder)/entitled"
     }
 
-    static func measure(_ options: BenchmarkOptions) throws -> BenchmarkReport {
-        try TemporaryFolder.with { folder in
-            switch options.scenario {
-            case .history: return try HistoryScenario(options: options, folder: folder).run()
-            case .crowd: return try CrowdScenario(options: options, folder: folder).run()
-            case .grown: return try GrownScenario(options: options, folder: folder).run()
-            case .rivals: return try RivalScenario(options: options, folder: folder).run()
-            case .console: return try ConsoleScenario(options: options, folder: folder).run()
-            case .upgrade: return try UpgradeScenario(options: options).run()
-            default: break
-            }
-            let file = options.bodies ?? "\(folder)/requests"
-            // What is written into the database needs no requests, only a root that daemons trust.
-            let isPosted = ![.send, .waiting, .subscribers].contains(options.scenario)
-            let requests = try PresignedRequests.prepare(isPosted ? options.count : 1, file: file) { note($0) }
-            switch options.scenario {
-            case .verify: return try VerifyScenario(options: options, requests: requests).run()
-            case .ingest: return try IngestScenario(options: options, requests: requests, folder: folder).run()
-            case .deliver: return try DeliverScenario(options: options, requests: requests, folder: folder).run()
-            case .drain: return try DrainScenario(options: options, requests: requests, folder: folder).run()
-            case .tracing: return try TracingScenario(options: options, requests: requests, folder: folder).run()
-            case .send: return try SendScenario(options: options, root: requests.root, folder: folder).run()
-            case .waiting: return try WaitingScenario(options: options, root: requests.root, folder: folder).run()
-            case .subscribers:
-                return try SubscriberScenario(options: options, root: requests.root, folder: folder).run()
-            case .neighbours:
-                return try NeighbourScenario(options: options, requests: requests, folder: folder).run()
-            case .history, .crowd, .grown, .rivals, .upgrade, .console, .all, .sender, .soak:
-                throw BenchmarkUsageError("not a single scenario")
-            }
-        }
-    }
-
-    /// What a person may want to know meanwhile, on standard error.
+    /// A line on standard error for people who watch.
     static func note(_ text: String) {
-        write("\(text)\n", to: 2)
-    }
-
-    static func write(_ text: String, to file: Int32) {
-        var rest = Array(text.utf8)[...]
+        var rest = Array("\(text)\n".utf8)[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
             guard count > 0 || errno == EINTR else { return }
             rest = rest.dropFirst(max(0, count))
         }

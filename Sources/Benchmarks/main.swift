@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
-exit(BenchmarksProgram.run(Array(CommandLine.arguments.dropFirst())))
+exit(BenchmarksProgram.run(Array(CommandLine.arguments.dropFirst()), ProcessInfo.processInfo.environment))

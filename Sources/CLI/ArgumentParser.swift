@@ -131,7 +131,7 @@ package struct ArgumentParser<Context>: Sendable {
             }
         }
         if let extra = left.first {
-            throw UsageError("\(command) has an argument too many: '\(Terminal.harmless(extra))'")
+            throw UsageError("\(command) has one argument too many: '\(Terminal.harmless(extra))'")
         }
         if let missing = node.declaration.options.first(where: { $0.isRequired && !parsed.has($0.name) }) {
             throw UsageError("\(command) needs \(missing.usage); see \(command) --help")

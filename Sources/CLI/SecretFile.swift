@@ -26,7 +26,7 @@ package enum SecretFile {
     /// The value that an option or its `-file` form gives; nil where neither is there.
     package static func value(_ option: String, _ text: String?, file: String?) throws(UsageError) -> String? {
         guard let file else { return text }
-        guard text == nil else { throw UsageError("\(option) and \(option)-file exclude each other") }
+        guard text == nil else { throw UsageError("\(option) and \(option)-file cannot be combined") }
         return try line(file, of: "\(option)-file")
     }
 }

@@ -64,6 +64,29 @@ import Testing
         }
     }
 
+    @Test("without an answer of the database the form is not shown as if the event had no endpoint")
+    func saysThatTheDatabaseIsAway() throws {
+        let browser = try browser(.support)
+        let path = "\(Self.form)?id=\(Self.id)"
+        let holder = try console.database.connect()
+        _ = try holder.query("BEGIN")
+        _ = try holder.query("LOCK TABLE entitled.event")
+        let (port, host, cookie) = (console.port, browser.host, browser.cookie ?? "")
+        let asking = TestThread {
+            HTTPCall.send("GET", path, headers: ["Host": host, "Cookie": cookie], body: [], to: port).status
+        }
+        try console.database.untilBlocked()
+        try console.database.execute(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """)
+        #expect(try asking.value() == 503)
+        _ = try holder.query("ROLLBACK")
+        // What is wrong with the id is another matter.
+        #expect(browser.open("\(Self.form)?id=none").status == 200)
+    }
+
     @Test("who may not send it is offered nothing")
     func keepsToRoles() throws {
         let browser = try browser(.read)

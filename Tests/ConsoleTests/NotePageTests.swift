@@ -63,6 +63,34 @@ import Testing
         #expect(support.open("/console/customers/anna").text.contains("No operator noted anything."))
     }
 
+    @Test("the page of a customer has the newest notes, and another page all of them")
+    func pagesOfNotes() throws {
+        try console.database.execute(
+            """
+            INSERT INTO entitled.customer_note (app_user_id, author, made_ms, text)
+            SELECT 'anna', 'support', n, 'note ' || n || '.' FROM generate_series(1, 20) n
+            """)
+        let support = try browser(.support)
+        let all = "/console/customers/anna/notes"
+        #expect(!support.open("/console/customers/anna").text.contains("href=\"\(all)\""))
+        try console.database.execute(
+            """
+            INSERT INTO entitled.customer_note (app_user_id, author, made_ms, text)
+            SELECT 'anna', 'ben', n, 'note ' || n || '.' FROM generate_series(21, 60) n
+            """)
+        let customer = support.open("/console/customers/anna").text
+        #expect(customer.contains("href=\"\(all)\"") && customer.contains("note 41.") && !customer.contains("note 40."))
+        let first = support.open(all).text
+        #expect(first.contains("note 60.") && first.contains("note 11.") && !first.contains("note 10."))
+        #expect(first.contains("entitled notes list anna"))
+        let next = try #require(first.firstMatch(of: #/href="([^"]*notes\?[^"]*after=[^"]*)"/#)?.output.1, "\(first)")
+        let last = support.open(String(next).replacing("&amp;", with: "&")).text
+        #expect(last.contains("note 10.") && last.contains("note 1.") && !last.contains("note 11."))
+        #expect(last.contains("changes/new/note_remove?id=anna&amp;note=1\"") && !last.contains("Next page"))
+        #expect(support.open("/console/customers/nobody/notes").status == 404)
+        #expect(try browser(.read).open(all).status == 403)
+    }
+
     @Test("a form shows what will happen, and does no other thing then")
     func previews() throws {
         let browser = try browser(.operator)
@@ -83,7 +111,7 @@ import Testing
         #expect(try console.database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["ben"])
         let refused = try browser.submitAfterOpening(
             "\(path)?id=ben", path, ["to": "BEN", "reason": "x", "purchase": ""])
-        #expect(refused.status == 400 && refused.text.contains("near it are"), "\(refused.text)")
+        #expect(refused.status == 400 && refused.text.contains("similar ids are"), "\(refused.text)")
     }
 
     @Test("a purchase's page offers its claim, and a customer's page an alias, to those who may")

@@ -27,12 +27,12 @@ import Testing
         try site.configure(["default_grace_period": .string("5d")])
         let before = try finding(site)
         #expect(
-            before.status == "warning" && before.message.hasPrefix("no process works by the configuration of this host")
+            before.status == "warning" && before.message.hasPrefix("no process uses the configuration of this host")
         )
         programs[0].kill(SIGHUP)
         try eventually("the others are named") {
             let found = try finding(site)
-            return found.status == "warning" && found.message.hasPrefix("processes work by different configurations")
+            return found.status == "warning" && found.message.hasPrefix("processes use different configurations")
                 && found.message.contains("(as on this host): ingest on ") && found.message.contains("worker on ")
                 && found.message.contains("api on ")
         }

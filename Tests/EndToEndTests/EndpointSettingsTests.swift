@@ -151,7 +151,7 @@ struct EndpointSettingsTests {
                 words: ["update", events, "--extension-version", "1"], status: 1,
                 says: "does not have the format firebase"),
             Refused(
-                words: ["update", raw, "--include", "subscriber"], status: 1, says: "only events include customers"),
+                words: ["update", raw, "--include", "subscriber"], status: 1, says: "only events can include customers"),
             Refused(
                 words: ["add", "https://127.0.0.1:1", "--event", "TEST", "--except", "RENEWAL"], status: 2,
                 says: "exclude"),

@@ -141,7 +141,7 @@ struct ReportCommandTests {
             (["--from", "2d", "--app", "nobody"], "there are: demo"), (["--from", "tomorrow"], "--from"),
             (["--from", "2d", "--time-zone", "Europe/Wien"], "a time zone that this host knows"),
             (["--from", "1990-01-01", "--by", "day"], "4000 parts"), (["--from", "2d", "--by", "year"], "--by"),
-            (["--from", "2d", "--csv", "--json"], "exclude each other"),
+            (["--from", "2d", "--csv", "--json"], "cannot be combined"),
             (["--from", "2d", "--environment", "Xcode"], "--environment"),
         ]
         for (arguments, message) in refusals {

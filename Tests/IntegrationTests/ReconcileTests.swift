@@ -136,7 +136,7 @@ import Testing
         // Another process begins again at once, and this one says that it works now.
         let connection = try installation.database.connect()
         let row = try connection.query("SELECT error, tried_ms, covered_ms FROM entitled.history_look").one()
-        #expect(try row.text(0).contains("Apple refused the key"))
+        #expect(try row.text(0).contains("Apple rejected the key"))
         #expect(try !row.isNull(1))
         #expect(try row.isNull(2))
         #expect(history.log.text.components(separatedBy: "Apple history scan failed").count == 2)

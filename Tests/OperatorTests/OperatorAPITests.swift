@@ -341,7 +341,7 @@ struct OperatorScaleTests {
         #expect(differing() == [true, true, false, true, nil])
         #expect(
             findings() == [
-                "Processes work by different configurations: 000000000007 on a, b; 000000000008 on d."
+                "Processes use different configurations: 000000000007 on a, b; 000000000008 on d."
             ])
     }
 }

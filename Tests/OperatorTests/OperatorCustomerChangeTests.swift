@@ -79,9 +79,40 @@ struct OperatorCustomerChangeTests {
             try fixture.database.count("SELECT count(*) FROM entitled.job WHERE parameters::text LIKE '%ben%'") == 0)
     }
 
+    @Test(arguments: [
+        ("/customers/anna/aliases", "alias"), ("/customers/anna/transfers", "to"),
+        ("/purchases/demo/Production/\(OperatorFixture.otid)/claims", "customer"),
+    ])
+    func `a customer who is deleted while a change waits is not made anew`(_ path: String, _ member: String) throws {
+        let deleter = try fixture.database.connect()
+        _ = try deleter.query("BEGIN")
+        _ = try deleter.query("DELETE FROM entitled.app_user_id WHERE original_app_user_id = 'ben'")
+        _ = try deleter.query("DELETE FROM entitled.customer WHERE original_app_user_id = 'ben'")
+        let asking = TestThread { try post(path, Self.body([member: .string("ben")])) }
+        try fixture.database.untilBlocked()
+        _ = try deleter.query("COMMIT")
+        let call = try asking.value()
+        #expect(call.status == 409, "\(call.text)")
+        #expect(try fixture.database.count("SELECT count(*) FROM entitled.app_user_id WHERE id = 'ben'") == 0)
+        #expect(try fixture.database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["anna"])
+    }
+
+    @Test func `the removal of an old note is shown before, and done`() throws {
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.customer_note (app_user_id, author, made_ms, text)
+            SELECT 'anna', 'support', n, 'note ' || n FROM generate_series(1, 30) n
+            """)
+        let path = "/customers/anna/notes/1/remove"
+        let preview = fixture.post("\(path)?preview=true", Self.body([:]), as: .support)
+        #expect(preview.json["before"]?["text"] == .string("note 1"), "\(preview.text)")
+        #expect(try post(path, Self.body([:]), as: .support).status == 200)
+        #expect(notes(as: .support).count == 29)
+    }
+
     @Test func `an alias that no customer has is added only where that is asked for`() throws {
         let typo = fixture.post("/customers/anna/aliases", Self.body(["alias": .string("BEN")]))
-        #expect(typo.status == 400 && typo.text.contains("near it are: ben"), "\(typo.text)")
+        #expect(typo.status == 400 && typo.text.contains("similar ids are: ben"), "\(typo.text)")
         let body = Self.body(["alias": .string("anna-web"), "create": .bool(true)])
         #expect(fixture.post("/customers/anna/aliases", body, as: .support).status == 403)
         let preview = fixture.post("/customers/anna/aliases?preview=true", body)

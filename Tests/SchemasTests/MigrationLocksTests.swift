@@ -106,7 +106,7 @@ import Testing
         let busy = #expect(throws: Migrator.Busy.self) {
             try Migrator.migrate(on: try database.connect(), wait: .seconds(1))
         }
-        #expect(busy?.description.contains("another migration runs") == true)
+        #expect(busy?.description.contains("another migration is running") == true)
         let pid = try process.int("pid")
         #expect(busy?.description.contains("held by process \(pid) of ") == true, "\(busy?.description ?? "")")
     }

@@ -46,7 +46,7 @@ package struct PostingSettings: Sendable {
         return .whenApplied(subjects) { call in
             let held = try HeldNotifications.isAnyHeld(subjects.map { ($0.lane, $0.seq) }, on: call.connection)
             guard !held else {
-                throw APIError.unavailable("It is stored, but held until an operator decides about it.")
+                throw APIError.unavailable("The transaction is stored but held until an operator decides.")
             }
             return try next(call)
         }

@@ -70,7 +70,7 @@ package struct AppleTransactionRoutes: Sendable {
     @Sendable private func keep(_ found: AccountLookup.Found, _ call: APICall) throws -> APIAnswer {
         let news = try found.news(on: call.connection)
         let posted = news.transactions.compactMap { settings.posted($0) }
-        guard let key = posted.first?.key else { throw APIError.notFound("Apple named no transaction.") }
+        guard let key = posted.first?.key else { throw APIError.notFound("Apple's answer names no transaction.") }
         let places = try settings.actions.note(
             posted.compactMap(\.entry) + news.states.map(\.entry), sequence: settings.sequence, clock: settings.clock,
             on: call.connection)
@@ -89,7 +89,7 @@ package struct AppleTransactionRoutes: Sendable {
 
     @Sendable private func answer(_ key: PurchaseKey, _ call: APICall) throws -> APIAnswer {
         guard let owner = try PurchaseTable.owners([key], on: call.connection).first ?? nil else {
-            throw APIError.unavailable("It is stored, but not applied yet. Retry the request.")
+            throw APIError.unavailable("The transaction is stored but not applied yet. Retry the request.")
         }
         if call.isSecret { return try answers.answer(call, of: owner, isUsed: false) }
         let facts = try FactTable.load([key], on: call.connection)

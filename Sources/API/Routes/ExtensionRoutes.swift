@@ -150,7 +150,7 @@ package struct ExtensionRoutes: Sendable {
         } catch {
             throw ExtensionRoutes.answer(to: error)
         }
-        throw APIError.badRequest("Apple did not extend it and gave no reason.")
+        throw APIError.badRequest("Apple did not extend the subscription and gave no reason.")
     }
 
     /// What Apple refuses is refused; whatever else is wrong may be right later.

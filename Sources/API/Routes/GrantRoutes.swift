@@ -61,7 +61,7 @@ package struct GrantRoutes: Sendable {
         if let end = try instant("end_time_ms", body) { return .until(end) }
         let start = try instant("start_time_ms", body)
         guard let word = try body.optionalText("duration") else {
-            throw APIError.badRequest("One of end_time_ms and duration is needed.")
+            throw APIError.badRequest("Give either end_time_ms or duration.")
         }
         guard let duration = GrantDuration(rawValue: word) else {
             let words = GrantDuration.allCases.map(\.rawValue).joined(separator: ", ")

@@ -144,7 +144,8 @@ package final class RequestExecutor: Service {
             let deadline = step.deadline.map { max($0, .now + patience * (1 - RequestExecutor.partOfApple)) }
             watch.wait(for: subjects, until: deadline ?? .now + patience) { [self] isApplied in
                 guard isApplied else {
-                    return step.refuse(.unavailable("It is stored, but not applied yet. Retry the request."))
+                    return step.refuse(
+                        .unavailable("The transaction is stored but not applied yet. Retry the request."))
                 }
                 add(Step(request: step.request, responder: step.responder, action: next), goesOn: true)
             }

@@ -70,7 +70,7 @@ struct V2ActionRoutes: Sendable {
         let receiver = try answers.customer(target, call, parameter: "target_customer_id")
         guard source.originalAppUserID != receiver.originalAppUserID else {
             throw APIError.badRequest(
-                "target_customer_id names the same customer, who has all of it already.",
+                "target_customer_id names the same customer, who owns all of it already.",
                 parameter: "target_customer_id")
         }
         // A customer of a mistyped id would get everything.

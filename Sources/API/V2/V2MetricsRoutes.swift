@@ -18,8 +18,9 @@ struct V2MetricsRoutes: Sendable {
                 case .overview(let overview): return .response(.document(200, Self.document(overview)))
                 case .absent:
                     throw APIError.notFound(
-                        "There are no metrics: `reports.refresh` is off in the configuration of the workers, or the first"
-                            + " refresh has not ended.")
+                        "There are no metrics: `reports.refresh` is off in the configuration of the workers, or the"
+                            + " first refresh has not finished."
+                    )
                 case .notYet: throw APIError.unavailable("The metrics are being computed; retry the request.")
                 }
             }

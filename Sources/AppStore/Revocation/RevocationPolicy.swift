@@ -23,7 +23,7 @@ package struct RevocationPolicy: Sendable {
         case .passes: nil
         case .revoked(let name, let revocation): .revoked(name, revocation)
         case .unanswered(let name):
-            VerificationFailure(.revocationUnknown, "whether the \(name) is revoked is not known at the moment")
+            VerificationFailure(.revocationUnknown, "whether the \(name) is revoked is unknown at the moment")
         }
     }
 }

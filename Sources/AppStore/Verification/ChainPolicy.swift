@@ -33,7 +33,8 @@ struct ChainPolicy: Sendable {
         }
         let texts = header.certificates ?? []
         guard texts.count == 3 else {
-            throw VerificationFailure(.chainLength, "\(texts.count) certificates instead of 3")
+            throw VerificationFailure(
+                .chainLength, "\(texts.count) certificates instead of 3; expected are leaf, intermediate and root")
         }
         let leaf = try ChainPolicy.der(texts[0], at: 0)
         let intermediate = try ChainPolicy.der(texts[1], at: 1)

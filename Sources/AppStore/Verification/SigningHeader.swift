@@ -42,10 +42,11 @@ struct SigningHeader: WirePayload {
             throw VerificationFailure(.malformedJWS, "the header is not a JSON object with a list of certificates")
         }
         guard !header.hasCriticalExtensions else {
-            throw VerificationFailure(.malformedJWS, "the header has critical extensions, and none is known")
+            throw VerificationFailure(
+                .malformedJWS, "the header has critical extensions (crit), none of which is supported")
         }
         guard JSONText.memberCount(ofObject: bytes) == header.nameCount else {
-            throw VerificationFailure(.malformedJWS, "the header has a member twice")
+            throw VerificationFailure(.malformedJWS, "the header has the same member twice")
         }
         return header
     }

@@ -17,7 +17,7 @@ extension ServerAPIErrorCode {
         case .invalidEndDate: "the end date is not valid"
         case .paginationTokenExpired: "the pagination token has expired"
         case .invalidNotificationType: "the notification type or subtype is not valid"
-        case .multipleFiltersSupplied: "a transaction id and a notification type exclude each other"
+        case .multipleFiltersSupplied: "a transaction id and a notification type cannot be combined"
         case .invalidTestNotificationToken: "the token of the test notification is not valid"
         case .invalidSort: "the sort order is not valid"
         case .invalidProductType: "the product type is not valid"

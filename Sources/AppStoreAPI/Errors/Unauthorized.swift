@@ -18,14 +18,14 @@ package struct Unauthorized: Sendable, Equatable {
 extension Unauthorized: CustomStringConvertible {
     package var description: String {
         let keys = keyIDs.joined(separator: " and ")
-        let refused = "Apple refused the key \(keys) (401, \(environment.rawValue))"
+        let refused = "Apple rejected the key \(keys) (401, \(environment.rawValue))"
         if isClockWrong, let skew {
             let side = skew > 0 ? "ahead of" : "behind"
-            return "\(refused): this host's clock is \(abs(skew)) s \(side) Apple's; set it right"
+            return "\(refused): this host's clock is \(abs(skew)) s \(side) Apple's; correct it"
         }
         let production =
             environment == .production
-            ? "; an app that was never released in the App Store is refused in Production whatever the key" : ""
+            ? "; an app that was never released in the App Store is rejected in Production whatever the key" : ""
         return
             "\(refused) and gave no reason: check issuer_id and key_id, that bundle_id \(bundleID) is right, and in"
             + " App Store Connect that the key is an In-App Purchase key and was not revoked\(production)"

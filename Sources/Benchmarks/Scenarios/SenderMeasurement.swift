@@ -19,15 +19,14 @@ struct SenderMeasurement {
     }
 
     private func measure(
-        _ scenario: BenchmarkOptions.Scenario, _ name: String, _ table: inout BenchmarkTable,
+        _ scenario: BenchmarkScenario, _ name: String, _ table: inout BenchmarkTable,
         _ change: (inout BenchmarkOptions) -> Void
     ) throws -> BenchmarkReport {
         var own = options
-        own.scenario = scenario
         own.bodies = bodies
         change(&own)
         BenchmarksProgram.note(name)
-        let report = try BenchmarksProgram.measure(own)
+        let report = try scenario.run(own)
         table.keep(name, report)
         return report
     }

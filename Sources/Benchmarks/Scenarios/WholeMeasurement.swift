@@ -30,11 +30,10 @@ struct WholeMeasurement {
     }
 
     func measure(
-        _ scenario: BenchmarkOptions.Scenario, _ name: String, _ table: inout BenchmarkTable,
+        _ scenario: BenchmarkScenario, _ name: String, _ table: inout BenchmarkTable,
         _ change: (inout BenchmarkOptions) -> Void = { _ in }
     ) throws -> BenchmarkReport {
         var own = options
-        own.scenario = scenario
         own.bodies = bodies
         own.count = count
         own.rate = 0
@@ -42,7 +41,7 @@ struct WholeMeasurement {
         own.retries = 0
         change(&own)
         BenchmarksProgram.note(name)
-        let report = try BenchmarksProgram.measure(own)
+        let report = try scenario.run(own)
         table.keep(name, report)
         return report
     }

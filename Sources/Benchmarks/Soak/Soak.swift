@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Postgres
 import StoreSimulator
 
@@ -8,6 +9,7 @@ import StoreSimulator
 struct Soak {
     let options: BenchmarkOptions
     let folder: String
+    let terminal: Terminal
 
     private static let chunk = Duration.seconds(2)
     /// So many stretches at least, of a minute at most.
@@ -93,7 +95,7 @@ struct Soak {
     private func note(_ text: String) { BenchmarksProgram.note(text) }
 
     /// At once, also into a file.
-    private func say(_ text: String) { BenchmarksProgram.write("\(text)\n", to: 1) }
+    private func say(_ text: String) { terminal.print(text) }
 
     private func tell(_ account: Attack.Account, _ signer: NotificationSigner, _ scene: Scene) throws {
         let told = MemoryRequests(

@@ -69,7 +69,9 @@ struct BulkPages: Sendable {
     private func form(_ call: PageCall, problem: DeskError? = nil) throws -> Page {
         let request = try BulkPages.request(call)
         let filter = try BulkPages.filter(request, call)
-        guard let viewer = call.viewer else { throw DeskError(401, "unauthorized", "No operator is logged in.") }
+        guard let viewer = call.viewer else {
+            throw DeskError(401, "unauthorized", "No operator is logged in; log in again.")
+        }
         // Previewed anew each time: what was shown before may be another number now.
         let preview = try desk.preview(
             .jobs, of: [:], body: BulkPages.body(request, filter, reason: nil), by: call.asked(by: viewer),
@@ -196,10 +198,12 @@ struct BulkPages: Sendable {
     private func ask(_ call: PageCall) throws -> PageAnswer {
         let request = try BulkPages.request(call)
         let filter = try BulkPages.filter(request, call)
-        guard let viewer = call.viewer else { throw DeskError(401, "unauthorized", "No operator is logged in.") }
+        guard let viewer = call.viewer else {
+            throw DeskError(401, "unauthorized", "No operator is logged in; log in again.")
+        }
         do {
             if let count = call.form[Field.count], call.form[Field.typed]?.filter(\.isNumber) != count {
-                throw DeskError.badRequest("The number that was typed is not \(count).", field: Field.typed)
+                throw DeskError.badRequest("The number that you typed is not \(count).", field: Field.typed)
             }
             let asked = try desk.ask(
                 .jobs, of: [:], body: BulkPages.body(request, filter, reason: call.form["reason"]),

@@ -7,7 +7,7 @@ import Markup
 import Operator
 import Subscriptions
 
-/// Changes: the form that says what will happen and asks why, what became of it, and the audit.
+/// Changes: the form that says what will happen and asks why, and what became of it.
 struct ChangePages: Sendable {
     private let desk: ChangeDesk
 
@@ -35,7 +35,6 @@ struct ChangePages: Sendable {
             ConsoleRoute("GET", "/changes/new/KIND") { call in .page(try form(call)) },
             ConsoleRoute("POST", "/changes/new/KIND") { call in try ask(call) },
             ConsoleRoute("GET", "/changes/NUMBER") { call in .page(try change(call)) },
-            ConsoleRoute("GET", "/audit") { call in try call.export("audit") ?? .page(try ChangePages.audit(call)) },
         ]
     }
 
@@ -57,6 +56,7 @@ struct ChangePages: Sendable {
         let path = ConsolePath.newChange(kind)
         // Under a name that another change has, this one would be refused for ever.
         let standing = problem?.status == 409 ? nil : call.form[ChangePages.key]
+        let fields = try self.fields(kind, call)
         return Page(kind.title, status: problem?.status ?? 200) {
             Tag.h1 { kind.title }
             Tag.p(.classes(.lead)) { Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? "")) }
@@ -72,7 +72,7 @@ struct ChangePages: Sendable {
                     .type(.hidden), .name(ChangePages.key),
                     .value(standing ?? Hex.encode(SecureRandom.bytes(16))))
                 if let preview { Tag.input(.type(.hidden), .name(ChangePages.plan), .value(preview.planText)) }
-                fields(kind, call)
+                fields
                 if kind.needsReason { reason(kind, call) }
                 Tag.button(.type(.submit)) { kind.button }
                 if kind.needsReason {
@@ -156,7 +156,7 @@ struct ChangePages: Sendable {
         }
     }
 
-    private func fields(_ kind: ChangeKind, _ call: PageCall) -> Node {
+    private func fields(_ kind: ChangeKind, _ call: PageCall) throws -> Node {
         switch kind {
         case .note:
             Tag.div(.classes(.field)) {
@@ -195,7 +195,7 @@ struct ChangePages: Sendable {
                     let instant = Timestamp.text(call.clock.now + hours * 3_600_000)
                     return (instant, "\(instant), for \(words)")
                 }, call)
-        case .eventResend: endpoints(call)
+        case .eventResend: try endpoints(call)
         case .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
             .bulkReprocess, .customerResend, .customerGiveUp:
             .none
@@ -203,10 +203,14 @@ struct ChangePages: Sendable {
     }
 
     /// All, or one of those that have it.
-    private func endpoints(_ call: PageCall) -> Node {
+    private func endpoints(_ call: PageCall) throws -> Node {
         let id = ChangePages.subject(of: call)["id"] ?? ""
-        // What is wrong with the id is told when the form is sent.
-        let known = (try? call.ask { try $0.event(id).deliveries.map(\.endpoint) }) ?? []
+        var known: [String] = []
+        do {
+            known = try call.ask { try $0.event(id).deliveries.map(\.endpoint) }
+        } catch let error as DeskError where error.status == 400 || error.status == 404 {
+            // What is wrong with the id is told when the form is sent.
+        }
         return select(
             "To", .endpoint, "endpoint",
             [("", "every endpoint that takes it")] + Set(known).sorted().map { ($0, $0) }, call)
@@ -308,7 +312,7 @@ struct ChangePages: Sendable {
                 }
             case .failed, .cancelled:
                 Tag.div(.classes(.notice, .warn), .role(.alert)) {
-                    Tag.p { Node.untrusted(change.error ?? "It was not done.") }
+                    Tag.p { Node.untrusted(change.error ?? "It was not made.") }
                 }
             }
             PageParts.facts(
@@ -368,54 +372,6 @@ struct ChangePages: Sendable {
             return (
                 name.prefix(1).uppercased() + name.dropFirst(), text.isEmpty || text == "null" ? nil : .untrusted(text)
             )
-        }
-    }
-
-    // MARK: - The audit
-
-    private static func title(ofEntry kind: String) -> String {
-        switch AuditTable.Look(rawValue: kind) {
-        case .export: "Export a list"
-        case .customerExport: "Export rows of a customer"
-        case nil: ChangeKind(rawValue: kind)?.title ?? kind
-        }
-    }
-
-    private static func audit(_ call: PageCall) throws -> Page {
-        let list = try call.ask { try $0.audit(try call.question(AuditQuestion.self, of: "audit")) }
-        return Page("Audit", section: .audit, api: call.api("audit")) {
-            Tag.h1 { "Audit" }
-            Tag.p(.classes(.lead)) {
-                call.viewer?.role == .operator
-                    ? "What operators did, and what was refused to them; the newest first."
-                    : "What you did, and what was refused to you; the newest first."
-            }
-            PageParts.filters(
-                [
-                    .init("kind", "What", .type, .choice(AuditQuestion.kinds)),
-                    .init("actor", "Operator", .name), .init("target", "About", .customer),
-                    .init("since", "Since", .since), .init("until", "Until", .until),
-                ], of: ConsoleSection.audit.path, call)
-            PageParts.rows(
-                "Changes, the newest first", list, of: ConsoleSection.audit.path, none: "Nothing was changed yet.",
-                call,
-                [
-                    Column("When") { row in call.clock.time(row.at) },
-                    Column("Operator", text: \.actor),
-                    Column("What") { row in
-                        let title = ChangePages.title(ofEntry: row.kind)
-                        return row.job.map { job in Node.link(to: ConsolePath.change(job)) { title } } ?? .text(title)
-                    },
-                    Column("About") { row in .identifier(row.target, shown: 32) },
-                    Column("Outcome") { row in
-                        PageParts.badge(row.outcome, row.outcome == "done" ? .good : .bad)
-                    },
-                    Column("Reason", text: \.reason), Column("Details", text: \.message),
-                    Column("From", text: \.address),
-                    Column("Job", isNumber: true) { row in
-                        row.job.map { job in Node.link(to: ConsolePath.job(job)) { String(job) } } ?? .none
-                    },
-                ])
         }
     }
 }

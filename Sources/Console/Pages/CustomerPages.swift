@@ -9,6 +9,7 @@ enum CustomerPages {
     static let routes = [
         ConsoleRoute("GET", "/customers") { call in try call.export("customers") ?? .page(try list(call)) },
         ConsoleRoute("GET", "/customers/ID") { call in .page(try customer(call)) },
+        ConsoleRoute("GET", "/customers/ID/notes") { call in .page(try notes(call)) },
     ]
 
     // MARK: - The list
@@ -141,31 +142,65 @@ enum CustomerPages {
         }
     }
 
-    private static func notes(_ notes: [NoteRow], of id: String, _ call: PageCall) -> Node {
+    /// The newest notes, and the way to older ones.
+    private static func notes(_ notes: ListPage<NoteRow>, of id: String, _ call: PageCall) -> Node {
         .group([
             Tag.h2 { "Notes" },
-            notes.isEmpty
-                ? PageParts.empty("No operator noted anything.")
-                : Tag.ol(.classes(.steps)) {
-                    for note in notes {
-                        Tag.li(.classes(.step)) {
-                            Node.lines(note.text, spoken: "Note of \(note.author)")
-                            Tag.p(.classes(.quiet)) {
-                                Node.untrusted(note.author)
-                                " "
-                                call.clock.time(note.made)
-                                if note.author == call.viewer?.name {
-                                    " "
-                                    Node.link(
-                                        to: ConsolePath.newChange(.noteRemove, ["id": id, "note": String(note.id)])
-                                    ) { "Remove …" }
-                                }
+            notes.rows.isEmpty ? PageParts.empty("No operator noted anything.") : steps(of: notes.rows, of: id, call),
+            notes.next == nil
+                ? .none
+                : Tag.p(.classes(.more)) { Node.link(to: ConsolePath.notes(id)) { "All notes" } },
+            call.changes([.note], of: ["id": id]),
+        ])
+    }
+
+    private static func steps(of notes: [NoteRow], of id: String, _ call: PageCall) -> Node {
+        Tag.ol(.classes(.steps)) {
+            for note in notes {
+                Tag.li(.classes(.step)) {
+                    Node.lines(note.text, spoken: "Note of \(note.author)")
+                    Tag.p(.classes(.quiet)) {
+                        Node.untrusted(note.author)
+                        " "
+                        call.clock.time(note.made)
+                        if note.author == call.viewer?.name {
+                            " "
+                            Node.link(to: ConsolePath.newChange(.noteRemove, ["id": id, "note": String(note.id)])) {
+                                "Remove …"
                             }
                         }
                     }
-                },
-            call.changes([.note], of: ["id": id]),
-        ])
+                }
+            }
+        }
+    }
+
+    /// All notes on a customer, a page of them.
+    private static func notes(_ call: PageCall) throws -> Page {
+        let id = call.parameter("ID")
+        let (list, original) = try call.ask { desk in
+            let question = try call.question(NotesQuestion.self, of: "notes of \(id)")
+            return (try desk.notes(of: id, question), try desk.customer(id).profile.originalAppUserID)
+        }
+        return Page(
+            "Notes on \(original)", section: .customers, command: "notes list \(PageCall.argument(original))",
+            api: LocalPath("operator", "v1", "customers", original, "notes")
+        ) {
+            Tag.p {
+                Node.link(to: ConsolePath.customer(original)) {
+                    "Back to "
+                    Node.identifier(original, shown: 48)
+                }
+            }
+            Tag.h1 { "Notes" }
+            if list.items.isEmpty {
+                PageParts.empty("No operator noted anything.")
+            } else {
+                steps(of: list.items, of: original, call)
+            }
+            PageParts.more(list, of: ConsolePath.notes(original), hasFile: false, call)
+            call.changes([.note], of: ["id": original])
+        }
     }
 
     private static func kind(_ entitlement: EntitlementExplanation) -> StyleClass {

@@ -147,7 +147,7 @@ struct MePages: Sendable {
         case .tooLong: problem = "The new password has more than \(PasswordHash.lengths.upperBound) characters."
         case .wrong: problem = "The password that you have now is another one. Nothing was changed."
         case .wait(let time): problem = "Too many attempts failed. Wait \((time + 999) / 1000) s, then try again."
-        case .unavailable: problem = "There is no memory to make the hash of the password. Try again."
+        case .unavailable: problem = "There is not enough memory to hash the password. Try again."
         }
         return .page(try page(call, status: 400, problem: problem))
     }

@@ -46,6 +46,7 @@ package final class ConsolePages: HTTPHandler, Service {
             + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
             + NotificationPages.routes + ChartPages.routes + ChangePages(parts.changes).routes
+            + AuditPage.routes
             + BulkPages(parts.changes).routes
             + PurchaseRecordPages.routes
             + OutagePages.routes + RefundPage.routes + ProductPage.routes + JobPages.routes + SettingsPage.routes
@@ -333,7 +334,7 @@ package final class ConsolePages: HTTPHandler, Service {
 
     private func failed(_ error: any Error, _ route: ConsoleRoute, _ head: HTTPRequestHead) -> HTTPResponse {
         if let error = error as? DeskError, error.status == 503 {
-            return plain(503, "Busy", "Too many requests are waiting. Try again in some seconds.", retryAfter: 5, head)
+            return plain(503, "Busy", "Too many requests are waiting. Try again in a few seconds.", retryAfter: 5, head)
         }
         let id = Hex.encode(SecureRandom.bytes(6))
         let fields: Logger.Fields = [

@@ -149,6 +149,7 @@ enum ConsoleSection: String, Sendable, CaseIterable {
 
 extension ConsolePath {
     static func customer(_ id: String) -> LocalPath { LocalPath("console", "customers", id) }
+    static func notes(_ id: String) -> LocalPath { customer(id).appending("notes") }
     static func event(_ id: String) -> LocalPath { LocalPath("console", "events", id) }
     static func delivery(_ id: String) -> LocalPath { LocalPath("console", "deliveries", id) }
     static func endpoint(_ id: String) -> LocalPath { LocalPath("console", "endpoints", id) }

@@ -59,7 +59,7 @@ struct PageCall {
     ///
     /// - Throws: `DeskError`.
     func ask<Answer>(_ body: (DatabaseDesk) throws -> Answer) throws -> Answer {
-        guard let viewer else { throw DeskError(401, "unauthorized", "No operator is logged in.") }
+        guard let viewer else { throw DeskError(401, "unauthorized", "No operator is logged in; log in again.") }
         return try DatabaseDesk.ask(
             desk, for: Viewer(user: viewer.name, role: viewer.role, zone: viewer.zone), now: clock.now, on: connection,
             body)

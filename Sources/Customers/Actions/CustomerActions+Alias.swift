@@ -15,11 +15,12 @@ extension CustomerActions {
     /// Makes one customer of those whom two ids name. The other id may be new. It cannot be undone.
     ///
     /// - Parameters:
+    ///   - makesOther: whether the other id may be new; else it has to name a customer.
     ///   - joinsPersons: whether it may join two customers whom an app named.
     ///   - limit: how many ids the customer may have then; nil: any number.
-    /// - Throws: `Rejection` where the first id names no customer, or the other cannot name any.
+    /// - Throws: `Rejection` where the first id names no customer, or the other names none and may not be new.
     package func alias(
-        _ id: String, _ other: String, joinsPersons: Bool = true, atMost limit: Int? = nil,
+        _ id: String, _ other: String, makesOther: Bool = true, joinsPersons: Bool = true, atMost limit: Int? = nil,
         on connection: PostgresConnection
     ) throws -> Alias {
         try holding({ [] }, on: connection) { _ in
@@ -33,6 +34,7 @@ extension CustomerActions {
             if found.last == nil {
                 if let why = AppUserID.objection(toNew: other) { throw Rejection.unusable(id: other, why: why) }
                 if found.first == nil { throw Rejection.unknown(id) }
+                guard makesOther else { throw Rejection.unknown(other) }
                 try CustomerTable.make([other], now: found.now, on: connection)
             }
             return try join(id, other, .alias, on: connection)

@@ -13,13 +13,15 @@ extension CustomerActions {
     }
 
     /// A customer restores a purchase, as an app would do it for them: what then happens, the settings and the owner's own
-    /// say. The customer is made if no customer has the id.
+    /// say.
     ///
-    /// - Parameter isRestore: false for a new purchase.
+    /// - Parameters:
+    ///   - makesCustomer: whether the customer is made if no customer has the id.
+    ///   - isRestore: false for a new purchase.
     /// - Throws: `Rejection` where there is no such purchase, or the behaviour lets it stay.
     package func claim(
-        _ purchase: PurchaseKey, by id: String, settings: RestoreSettings, isRestore: Bool = true,
-        on connection: PostgresConnection
+        _ purchase: PurchaseKey, by id: String, settings: RestoreSettings, makesCustomer: Bool = true,
+        isRestore: Bool = true, on connection: PostgresConnection
     ) throws -> Claim {
         if purchase.isGrant { throw Rejection.grantStays(purchase.originalTransactionID) }
         try requireUsable(id, on: connection)
@@ -29,6 +31,7 @@ extension CustomerActions {
             guard let owner = try PurchaseTable.owners([purchase], on: connection).first ?? nil else {
                 throw Rejection.unknown(purchase.originalTransactionID)
             }
+            if !makesCustomer, try lock([id, owner], on: connection).first == nil { throw Rejection.unknown(id) }
             let found = try lockOrMake([id, owner], on: connection)
             if found.first == found.last { return .theirs }
             let now = found.now

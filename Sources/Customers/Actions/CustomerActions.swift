@@ -44,11 +44,13 @@ package struct CustomerActions: Sendable {
             case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
             case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
             case .taken(let purchase, let owner):
-                "the purchase \(purchase) is \(owner)'s here: decide with entitled customers alias or transfer"
+                "the purchase \(purchase) is \(owner)'s here: decide with `entitled customers alias` or `entitled"
+                    + " customers transfer`"
             case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"
             case .ungrantable(let why): "the grant \(why)"
             case .grantStays(let purchase):
-                "\(purchase) was granted, and stays with its customer: revoke it, and grant it to the other"
+                "\(purchase) is a grant, which stays with its customer: revoke it, and grant the entitlement to the"
+                    + " other customer"
             case .persons(let one, let two): "\(one) and \(two) are two customers"
             case .tooManyIDs(let id):
                 "\(id) would have more than \(CustomerActions.mostIDs) ids"

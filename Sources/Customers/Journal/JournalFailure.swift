@@ -16,7 +16,8 @@ package enum JournalFailure: Error, Sendable, Equatable, CustomStringConvertible
         switch self {
         case .unreadable(let file, let why): "\(file): \(why)"
         case .noJournal(let file):
-            "\(file) is no journal: its first line is not that of `entitled journal export`. Name the journal's file"
+            "\(file) is not a journal: its first line is not from `entitled journal export`. Name the file that this"
+                + " command wrote"
         case .newer(let file, let format):
             "\(file) has the format \(format) of a newer program, and this one reads \(JournalLine.format): install a newer version"
         case .otherInstallation(let file, let found, let wanted):

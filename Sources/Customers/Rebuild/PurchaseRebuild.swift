@@ -227,10 +227,8 @@ package struct PurchaseRebuild {
     }
 
     private static let selectFirst = """
-        SELECT t.owner, min(f.seq) AS seq FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
-            AS t(lane, otid, app, environment, owner)
-        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
-            AND f.environment = t.environment
+        SELECT t.owner, min(f.seq) AS seq FROM \(PurchaseKeys.unnest("owner text"))
+        JOIN entitled.fact f ON \(PurchaseKeys.equal("f"))
         GROUP BY 1
         """
 
@@ -244,10 +242,7 @@ package struct PurchaseRebuild {
         guard !owned.isEmpty else { return [:] }
         let rows = try connection.query(
             PurchaseRebuild.selectFirst,
-            [
-                .int2s(owned.map(\.key.lane.number)), .texts(owned.map(\.key.originalTransactionID)),
-                .texts(owned.map(\.key.app)), .int2s(owned.map(\.key.environment.code)), .texts(owned.map(\.owner)),
-            ])
+            PurchaseKeys(owned.map(\.key)).parameters + [.texts(owned.map(\.owner))])
         var seen: [String: Int64] = [:]
         for row in rows {
             seen[try row.text("owner")] = SequenceGenerator.instant(of: try row.int("seq"))

@@ -7,20 +7,21 @@ package enum ReportDefinitions {
     package static let mrr =
         "The sum of the prices of paid subscription periods that run at the end, each divided by the months of its"
         + " period: 1, 2, 3, 6 or 12, whichever is nearest; a week is 7 / 30.4375 of a month. Introductory and offer"
-        + " prices as they are; trials, grace and billing retry bring nothing; what is switched off counts until it ends."
+        + " prices count as they are, trials, grace and billing retry as nothing; a subscription whose renewal is off"
+        + " counts until it ends."
         + " Rounded to a thousandth for each product and currency."
 
     package static let all: [(name: String, meaning: String)] = [
         (
             "in general",
-            "Times are UTC; a part has its beginning in it and its end not. Everything is by the dates that Apple signed, as"
-                + " known now: what is heard late changes past reports. What the family shares, and what was granted, is"
-                + " neither counted nor money. A trial is what is free by any offer."
+            "Times are UTC; a part includes its beginning and excludes its end. Everything is dated as Apple signed"
+                + " it, as known now: data that arrive late change past reports. Family sharing and grants are"
+                + " neither counted nor money. A trial is a period that any offer makes free."
         ),
         (
             "access",
             "A subscription gives access from a period's purchase date until it ends, is refunded, or gives way to an upgrade,"
-                + " and during grace. A renewal within an hour after the end goes on without a break."
+                + " and during grace. A renewal within an hour after the end continues it without a break."
         ),
         ("new", "Access began with the first period of an original transaction id."),
         ("taken_over", "Access began with the first period known here, of a subscription that is older."),
@@ -35,7 +36,7 @@ package enum ReportDefinitions {
             "churned_…",
             "Why, by Apple's expirationIntent: voluntary 1, billing 2 (or a charge that failed), price_increase 3, not_for_sale"
                 + " 4, other the rest; without one voluntary if renewal was off, else other. refund if a refund ended access."
-                + " trials: those of them whose last period was a trial."
+                + " trials: those whose last period was a trial."
         ),
         ("trials_started", "Trial periods that began."),
         ("trial_conversions", "Paid periods right after a trial period; they are not in renewed."),
@@ -44,14 +45,14 @@ package enum ReportDefinitions {
             "Paid periods that Apple charged as renewals, other than conversions; recovered ones are among them."
         ),
         ("upgraded", "Periods that another purchase replaced before their end."),
-        ("one_time_purchases", "Transactions of what does not renew, free or not."),
+        ("one_time_purchases", "Transactions of products that do not renew, free or not."),
         ("payments, gross", gross),
         (
             "refunds, refunded",
             "Refunds that were not reversed, by their revocation date, which may be long after the payment: the price times"
-                + " revocationPercentage, to the nearest thousandth of the unit. Without a percentage all of it; for a prorated"
-                + " refund and that of an upgraded period the share of time that was left. What Apple gives back for an upgrade"
-                + " and does not sign is not known, and not subtracted."
+                + " revocationPercentage, to the nearest thousandth of the unit. Without a percentage, the whole"
+                + " price; for a prorated refund, and that of an upgraded period, the share of the time that was"
+                + " left. A refund for an upgrade that Apple does not sign is unknown, and not subtracted."
         ),
         ("net", "gross - refunded."),
         (
@@ -61,6 +62,6 @@ package enum ReportDefinitions {
         ),
         ("active", "At the last instant: subscriptions that give access. It is paying + in_trial + in_grace."),
         ("in_billing_retry", "At the last instant: no access, and Apple still tries to charge, for up to 60 days."),
-        ("mrr", mrr + " That of the sandbox means little: its periods are shortened."),
+        ("mrr", mrr + " In the sandbox it means little, because periods are shortened."),
     ]
 }

@@ -2,7 +2,9 @@
 extension ReportHistory {
     /// Bytes that are no history, or one of a later program.
     package struct Damaged: Error, CustomStringConvertible {
-        package var description: String { "the bytes are no history of a purchase that this program knows" }
+        package var description: String {
+            "the stored history of a purchase has a format that this program does not read"
+        }
     }
 
     /// Of the first byte.

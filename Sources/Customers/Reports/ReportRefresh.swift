@@ -44,7 +44,7 @@ package struct ReportRefresh: Sendable {
 
     /// A purchase changed each time between the reading of its facts and the writing of its rows.
     package struct Overtaken: Error, CustomStringConvertible {
-        package var description: String { "the purchase changed each time while its rows were made" }
+        package var description: String { "the purchase changed whenever its rows were computed" }
     }
 
     package static let patience = 10

@@ -269,7 +269,7 @@ package enum ChangeTable {
                 .text(ending.outcome.rawValue),
                 .texts(ChangeKind.allCases.filter(\.forgetsParameters).map(\.rawValue)),
             ])
-        guard rows.count == 1 else { throw PostgresError(.decoding, "change \(change.id) was not held") }
+        guard rows.count == 1 else { throw PostgresError(.decoding, "change \(change.id) was not locked") }
     }
 
     /// Ends a change of many rows where it is, in a transaction. Waits for the step that is being taken.
@@ -316,7 +316,7 @@ package enum ChangeTable {
     package struct TooMany: Error, CustomStringConvertible {
         package let limit: Int64
 
-        package var description: String { "\(limit) jobs of this operator are under way" }
+        package var description: String { "\(limit) jobs of this operator are running already" }
     }
 
     /// Jobs of many rows that an operator may have under way.

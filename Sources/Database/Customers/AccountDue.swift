@@ -11,9 +11,8 @@ package enum AccountDue {
             UNION SELECT * FROM unnest($2::int8[])
             UNION
             SELECT p.account
-            FROM unnest($3::int2[], $4::text[], $5::text[], $6::int2[]) AS t(lane, otid, app, environment)
-            JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-                AND p.environment = t.environment
+            FROM \(PurchaseKeys.unnest(from: 3))
+            JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
         ) AS found WHERE account IS NOT NULL AND account <> ALL($7::int8[])
         """
 
@@ -30,11 +29,8 @@ package enum AccountDue {
         }.sorted { ($0.lane.number, $0.originalTransactionID) < ($1.lane.number, $1.originalTransactionID) }
         _ = try connection.query(
             insert,
-            [
-                .texts(ids.sorted()), .int8s(joining.map(\.number).sorted()), .int2s(moved.map(\.lane.number)),
-                .texts(moved.map(\.originalTransactionID)), .texts(moved.map(\.app)),
-                .int2s(moved.map(\.environment.code)), .int8s(judged.map(\.number).sorted()),
-            ])
+            [.texts(ids.sorted()), .int8s(joining.map(\.number).sorted())] + PurchaseKeys(moved).parameters
+                + [.int8s(judged.map(\.number).sorted())])
     }
 
     private static let insertAlone = "INSERT INTO entitled.account_due (account) SELECT * FROM unnest($1::int8[])"

@@ -116,9 +116,8 @@ package enum AccountTable {
         """
 
     private static let selectPurchases = """
-        SELECT \(columns) FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        SELECT \(columns) FROM \(PurchaseKeys.unnest)
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
         """
 
     /// All purchases of these accounts that have records.
@@ -137,13 +136,7 @@ package enum AccountTable {
         _ keys: some Collection<PurchaseKey>, on connection: PostgresConnection
     ) throws -> [PurchaseKey: Member] {
         guard !keys.isEmpty else { return [:] }
-        return try read(
-            try connection.query(
-                selectPurchases,
-                [
-                    .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                    .int2s(keys.map(\.environment.code)),
-                ]))
+        return try read(try connection.query(selectPurchases, PurchaseKeys(keys).parameters))
     }
 
     private static func read(_ rows: some Sequence<PostgresRow>) throws -> [PurchaseKey: Member] {
@@ -186,16 +179,13 @@ package enum AccountTable {
     private static let setOwners = """
         UPDATE entitled.purchase p SET owner = t.owner, account = t.account, claims = t.claims,
             told_owner = t.told, version = p.version + 1, updated_ms = $9
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::int8[], $7::bytea[], $8::text[])
-            AS t(lane, otid, app, environment, owner, account, claims, told)
-        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest("owner text", "account int8", "claims bytea", "told text"))
+        WHERE \(PurchaseKeys.equal("p"))
         """
 
     private static let holdPurchases = """
-        SELECT 1 FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        SELECT 1 FROM \(PurchaseKeys.unnest)
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
         ORDER BY p.lane, p.original_transaction_id, p.app, p.environment FOR NO KEY UPDATE OF p
         """
 
@@ -210,11 +200,7 @@ package enum AccountTable {
     /// Writes owners and claims into records. Their accounts are locked; their lanes need not be held.
     static func write(_ written: [Written], now: Int64, on connection: PostgresConnection) throws {
         guard !written.isEmpty else { return }
-        let keys = written.map(\.key)
-        let places: [PostgresValue] = [
-            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-            .int2s(keys.map(\.environment.code)),
-        ]
+        let places = PurchaseKeys(written.map(\.key)).parameters
         if written.count > 1 { _ = try connection.query(holdPurchases, places) }
         _ = try connection.query(
             setOwners,

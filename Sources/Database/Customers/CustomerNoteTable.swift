@@ -36,6 +36,18 @@ package enum CustomerNoteTable {
         return ListPage(found, limit: range.limit) { ListCursor(order: $0.id, lane: 0) }
     }
 
+    /// One note of a customer; nil where there is none with the number.
+    ///
+    /// - Parameter ids: all ids of the customer.
+    package static func find(
+        _ id: Int64, of ids: [String], on connection: PostgresConnection
+    ) throws -> CustomerNote? {
+        try connection.query(
+            "SELECT \(columns) FROM entitled.customer_note WHERE id = $1 AND app_user_id = ANY($2::text[])",
+            [.int8(id), .texts(ids)]
+        ).first.map(note)
+    }
+
     /// - Parameter id: of the customer, who is locked.
     package static func add(
         _ text: String, to id: String, by author: String, now: Int64, on connection: PostgresConnection

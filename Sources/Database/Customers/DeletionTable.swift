@@ -87,11 +87,7 @@ package enum DeletionTable {
         if !subjects.isEmpty {
             _ = try connection.query(
                 insertPurchases,
-                [
-                    .int8(id), .int2s(subjects.map(\.key.lane.number)), .texts(subjects.map(\.key.app)),
-                    .int2s(subjects.map(\.key.environment.code)),
-                    .texts(subjects.map(\.key.originalTransactionID)), .texts(subjects.map(\.owner)),
-                ])
+                [.int8(id)] + PurchaseKeys(subjects.map(\.key)).columns + [.texts(subjects.map(\.owner))])
         }
         let hasher = DeletedCustomerHashes()
         let hashes = try tokens.union(names.names.keys).map { try hasher.hash($0, on: connection) }

@@ -65,6 +65,11 @@ package struct DeliveryID: Hashable, Sendable {
         self.init(lane: lane, event: identity + Array("\(notification.app)\0".utf8), endpoint: endpoint)
     }
 
+    /// The order in which transactions lock several deliveries, as Postgres sorts them.
+    func isLocked(before other: DeliveryID) -> Bool {
+        lane == other.lane ? bytes.lexicographicallyPrecedes(other.bytes) : lane < other.lane
+    }
+
     /// `dlv_`, the lane in two hex digits, the bytes in 32.
     package var text: String { "dlv_" + Hex.encode([UInt8(truncatingIfNeeded: lane.number)] + bytes) }
 

@@ -128,6 +128,14 @@ package enum DeliveryReplay {
         return kept
     }
 
+    /// In the order in which `DeliveryTable.settle` locks those whose attempts end: in another one each would wait for the
+    /// other.
+    private static let lockDeliveries = """
+        SELECT 1 FROM entitled.delivery d JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+            ON d.lane = t.lane AND d.id = t.id
+        WHERE d.state = ANY($3::int2[]) ORDER BY d.lane, d.id FOR NO KEY UPDATE OF d
+        """
+
     /// It joins the order that its endpoint has now, or leaves the one that it had.
     private static let reopen = reopening("")
     /// The schema may be older than the column.
@@ -184,11 +192,13 @@ package enum DeliveryReplay {
         let again = known.filter { ended in ended.event.map { kept[$0] != nil } ?? true }
         guard !again.isEmpty else { return [] }
         let orders = again.map { ended in ended.event.flatMap { kept[$0] } }
+        let ids: [PostgresValue] = [.int2s(again.map(\.id.lane.number)), .uuids(again.map(\.id.bytes))]
+        let codes = PostgresValue.int2s(states.map(\.rawValue))
+        _ = try connection.query(lockDeliveries, ids + [codes])
         return try connection.query(
             job == nil ? reopen : reopenForJob,
-            [
-                .int2s(again.map(\.id.lane.number)), .uuids(again.map(\.id.bytes)), .int8(now),
-                .int2s(states.map(\.rawValue)), .uuids(orders.map { $0?.purchase }),
+            ids + [
+                .int8(now), codes, .uuids(orders.map { $0?.purchase }),
                 .int8s(orders.map { $0?.sequence }),
             ] + (job.map { [.int8($0)] } ?? [])
         ).map { try DeliveryOrder.Line($0) }

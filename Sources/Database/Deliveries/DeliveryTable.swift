@@ -223,6 +223,8 @@ package enum DeliveryTable {
         _ settlements: [Settlement], by sender: AttemptSender? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
         guard !settlements.isEmpty else { return [] }
+        // One order for all that lock several: a replay may put the same ones in line again.
+        let settlements = settlements.sorted { $0.id.isLocked(before: $1.id) }
         func status(_ settlement: Settlement) -> Int16? { settlement.status.map { Int16(clamping: $0) } }
         let ended = try connection.query(
             settle,

@@ -42,7 +42,7 @@ package struct RetrySchedule: Sendable, Equatable {
             waits.append(wait.milliseconds)
         }
         guard waits.reduce(0, +) <= RetrySchedule.totalLimit.milliseconds else {
-            throw Rejection(description: "all waits together are more than \(RetrySchedule.totalLimit.text)")
+            throw Rejection(description: "all waits together exceed \(RetrySchedule.totalLimit.text)")
         }
         self.waits = waits
     }

@@ -109,10 +109,9 @@ extension FactTable {
             WHERE place <= \(SignedVersions<TransactionFact>.mostSignatures) OR place = number)
         FROM (
             SELECT place, lane, otid, app, environment, lowest, highest, signed
-            FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::uuid[], $6::uuid[], $7::int8[])
-                WITH ORDINALITY AS t(lane, otid, app, environment, lowest, highest, signed, place)
+            FROM \(PurchaseKeys.unnest("lowest uuid", "highest uuid", "signed int8", isNumbered: true))
         ) t
-        WHERE f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app AND f.environment = t.environment
+        WHERE \(PurchaseKeys.equal("f"))
             AND f.digest BETWEEN t.lowest AND t.highest
         RETURNING t.place
         """
@@ -134,9 +133,7 @@ extension FactTable {
             let found = Set(
                 try connection.query(
                     extending,
-                    [
-                        .int2s(round.map(\.key.lane.number)), .texts(round.map(\.key.originalTransactionID)),
-                        .texts(round.map(\.key.app)), .int2s(round.map(\.key.environment.code)),
+                    PurchaseKeys(round.map(\.key)).parameters + [
                         .uuids(ids.map(\.least)), .uuids(ids.map(\.greatest)), .int8s(round.map(\.fact.signedDate)),
                     ]
                 ).map { Int(try $0.int("place")) - 1 })
@@ -154,9 +151,7 @@ extension FactTable {
     }
 
     private static func parameters(_ facts: [New]) throws -> [PostgresValue] {
-        [
-            .int2s(facts.map(\.key.lane.number)), .texts(facts.map(\.key.app)),
-            .int2s(facts.map(\.key.environment.code)), .texts(facts.map(\.key.originalTransactionID)),
+        PurchaseKeys(facts.map(\.key)).columns + [
             .uuids(facts.map(\.fact.digest)), .int2s(facts.map(\.fact.kind.rawValue)),
             .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
             .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),

@@ -11,11 +11,9 @@ package enum FactTable {
     private static let select = """
         SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq, f.source, f.digest,
             array_to_string(f.signed_again, ' ') AS again
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
+        FROM \(PurchaseKeys.unnest("place int4"))
         CROSS JOIN LATERAL (
-            SELECT * FROM entitled.fact f WHERE f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
-                AND f.environment = t.environment LIMIT $6
+            SELECT * FROM entitled.fact f WHERE \(PurchaseKeys.equal("f")) LIMIT $6
         ) f
         """
 
@@ -73,11 +71,7 @@ package enum FactTable {
         guard !keys.isEmpty else { return known }
         let rows = try connection.query(
             select,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
-                .int8(limit.map { Int64($0 + 1) }),
-            ])
+            PurchaseKeys(keys).placed + [.int8(limit.map { Int64($0 + 1) })])
         // What is too much is not read: it would be for nothing.
         var counts = Array(repeating: 0, count: keys.count)
         let places = try rows.map { Int(try $0.int("place")) }
@@ -101,12 +95,10 @@ package enum FactTable {
     }
 
     private static let selectCounts = """
-        SELECT t.place, c.facts FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
-            AS t(lane, otid, app, environment, place)
+        SELECT t.place, c.facts FROM \(PurchaseKeys.unnest(isNumbered: true))
         CROSS JOIN LATERAL (
             SELECT count(*) AS facts FROM (
-                SELECT FROM entitled.fact f WHERE f.lane = t.lane AND f.original_transaction_id = t.otid
-                    AND f.app = t.app AND f.environment = t.environment LIMIT $5
+                SELECT FROM entitled.fact f WHERE \(PurchaseKeys.equal("f")) LIMIT $5
             ) f
         ) c ORDER BY t.place
         """
@@ -118,18 +110,13 @@ package enum FactTable {
         guard !keys.isEmpty else { return [] }
         return try connection.query(
             selectCounts,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)), .int8(Int64(limit)),
-            ]
+            PurchaseKeys(keys).parameters + [.int8(Int64(limit))]
         ).map { Int(try $0.int("facts")) }
     }
 
     private static let selectPayloads = """
-        SELECT t.place, f.payload FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::uuid[], $6::uuid[])
-            WITH ORDINALITY AS t(lane, otid, app, environment, least, greatest, place)
-        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
-            AND f.environment = t.environment AND f.digest BETWEEN t.least AND t.greatest
+        SELECT t.place, f.payload FROM \(PurchaseKeys.unnest("least uuid", "greatest uuid", isNumbered: true))
+        JOIN entitled.fact f ON \(PurchaseKeys.equal("f")) AND f.digest BETWEEN t.least AND t.greatest
         """
 
     /// The payloads of facts, in their order; nil where one is not there.
@@ -140,11 +127,7 @@ package enum FactTable {
         guard !ids.isEmpty else { return payloads }
         let rows = try connection.query(
             selectPayloads,
-            [
-                .int2s(ids.map(\.key.lane.number)), .texts(ids.map(\.key.originalTransactionID)),
-                .texts(ids.map(\.key.app)), .int2s(ids.map(\.key.environment.code)), .uuids(ids.map(\.id.least)),
-                .uuids(ids.map(\.id.greatest)),
-            ])
+            PurchaseKeys(ids.map(\.key)).parameters + [.uuids(ids.map(\.id.least)), .uuids(ids.map(\.id.greatest))])
         for row in rows { payloads[Int(try row.int("place")) - 1] = try FactCodec.restore(try row.bytes("payload")) }
         return payloads
     }

@@ -53,7 +53,7 @@ package enum JobTable {
         if let job = try make(request, on: connection) { return (job, true) }
         // Another process made it at this moment.
         guard let row = try connection.query(resume, [.text(request.words)]).first else {
-            throw PostgresError(.decoding, "a job disappeared")
+            throw PostgresError(.decoding, "the job was deleted while it ran")
         }
         return (try Job(row), false)
     }

@@ -285,11 +285,9 @@ package enum JournalRows {
     }
 
     private static let selectMissing = """
-        SELECT t.place FROM unnest($1::int2[], $2::text[], $3::int2[], $4::text[], $5::uuid[]) WITH ORDINALITY
-            AS t(lane, app, environment, otid, digest, place)
+        SELECT t.place FROM \(PurchaseKeys.unnest("digest uuid", isNumbered: true))
         WHERE NOT EXISTS (
-            SELECT FROM entitled.fact f WHERE f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
-                AND f.environment = t.environment AND f.digest = t.digest)
+            SELECT FROM entitled.fact f WHERE \(PurchaseKeys.equal("f")) AND f.digest = t.digest)
         """
 
     private static func missing(
@@ -298,11 +296,7 @@ package enum JournalRows {
         let known = facts.enumerated().compactMap { place, fact in fact.map { (place, $0) } }
         let rows = try connection.query(
             selectMissing,
-            [
-                .int2s(known.map(\.1.key.lane.number)), .texts(known.map(\.1.key.app)),
-                .int2s(known.map(\.1.key.environment.code)), .texts(known.map(\.1.key.originalTransactionID)),
-                .uuids(known.map(\.1.fact.digest)),
-            ])
+            PurchaseKeys(known.map(\.1.key)).parameters + [.uuids(known.map(\.1.fact.digest))])
         return Set(try rows.map { known[Int(try $0.int("place")) - 1].0 })
     }
 

@@ -48,7 +48,7 @@ package enum Fence {
         var touched: [Lane: Int64] = [:]
         for entry in try (row.optionalText("touched") ?? "").split(separator: ",") {
             let numbers = entry.split(separator: " ").compactMap { Int64($0) }
-            guard numbers.count == 2 else { throw PostgresError(.decoding, "the fence gave no lanes") }
+            guard numbers.count == 2 else { throw PostgresError(.decoding, "the fence returned no lanes") }
             touched[Lane(number: Int16(clamping: numbers[0]))] = numbers[1]
         }
         return Passed(now: try row.int("now_ms"), touched: touched)
@@ -65,7 +65,7 @@ package enum Fence {
                 .int2s(lanes.map(\.number)), .int8s(lanes.map { leases.epochs[$0] ?? -1 }), .uuid(leases.worker),
                 .text(timeout),
             ])
-        guard let row = rows.first else { throw PostgresError(.decoding, "the fence gave no row") }
+        guard let row = rows.first else { throw PostgresError(.decoding, "the fence returned no row") }
         return try passed(row)
     }
 
@@ -108,7 +108,7 @@ package enum Fence {
     package static func hold(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws -> Int64 {
         let numbers = Set(lanes.map(\.number)).sorted()
         guard let row = try connection.query(take, [.int2s(numbers)]).first else {
-            throw PostgresError(.decoding, "the fence gave no row")
+            throw PostgresError(.decoding, "the fence returned no row")
         }
         return try row.int("now_ms")
     }

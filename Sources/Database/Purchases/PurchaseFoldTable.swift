@@ -18,10 +18,8 @@ package enum PurchaseFoldTable {
 
     private static let select = """
         SELECT t.place, s.facts, s.state, s.tail
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
-            AS t(lane, otid, app, environment, place)
-        JOIN entitled.purchase_fold s ON s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app
-            AND s.environment = t.environment AND s.codec = $5
+        FROM \(PurchaseKeys.unnest(isNumbered: true))
+        JOIN entitled.purchase_fold s ON \(PurchaseKeys.equal("s")) AND s.codec = $5
         ORDER BY t.place
         """
 
@@ -38,7 +36,7 @@ package enum PurchaseFoldTable {
         var found: [Int: KnownFacts] = [:]
         var left: Set<Int> = []
         var opened = 0
-        for row in try connection.query(select, places(keys) + [.int2(codec)]) {
+        for row in try connection.query(select, PurchaseKeys(keys).parameters + [.int2(codec)]) {
             let (place, state) = (Int(try row.int("place")) - 1, try row.bytes("state"))
             guard opened < limit ?? .max else {
                 left.insert(place)
@@ -65,18 +63,15 @@ package enum PurchaseFoldTable {
 
     private static let selectTails = """
         SELECT t.place, s.codec, s.facts, s.tail
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
-            AS t(lane, otid, app, environment, place)
-        JOIN entitled.purchase_fold s ON s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app
-            AND s.environment = t.environment
+        FROM \(PurchaseKeys.unnest(isNumbered: true))
+        JOIN entitled.purchase_fold s ON \(PurchaseKeys.equal("s"))
         ORDER BY s.lane, s.original_transaction_id, s.app, s.environment FOR UPDATE OF s
         """
 
     private static let updateTails = """
         UPDATE entitled.purchase_fold s SET tail = t.tail, facts = t.facts
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::bytea[], $6::int8[])
-            AS t(lane, otid, app, environment, tail, facts)
-        WHERE s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app AND s.environment = t.environment
+        FROM \(PurchaseKeys.unnest("tail bytea", "facts int8"))
+        WHERE \(PurchaseKeys.equal("s"))
         """
 
     /// Adds to the states of these purchases, where there are any.
@@ -90,7 +85,7 @@ package enum PurchaseFoldTable {
         var tails: [(key: PurchaseKey, bytes: [UInt8], facts: Int64)] = []
         var long: [PurchaseKey] = []
         var broken: [PurchaseKey] = []
-        for row in try connection.query(selectTails, places(keys)) {
+        for row in try connection.query(selectTails, PurchaseKeys(keys).parameters) {
             let key = keys[Int(try row.int("place")) - 1]
             guard try row.int("codec") == Int64(codec) else {
                 broken.append(key)
@@ -114,7 +109,8 @@ package enum PurchaseFoldTable {
         }
         if !tails.isEmpty {
             _ = try connection.query(
-                updateTails, places(tails.map(\.key)) + [.byteas(tails.map(\.bytes)), .int8s(tails.map(\.facts))])
+                updateTails,
+                PurchaseKeys(tails.map(\.key)).parameters + [.byteas(tails.map(\.bytes)), .int8s(tails.map(\.facts))])
         }
         try rewrite(long, with: news, &broken, on: connection)
         try remove(broken, on: connection)
@@ -141,8 +137,7 @@ package enum PurchaseFoldTable {
     private static let upsert = """
         INSERT INTO entitled.purchase_fold (lane, original_transaction_id, app, environment, codec, facts, folded_ms, state)
         SELECT lane, otid, app, environment, $7, facts, (extract(epoch FROM clock_timestamp()) * 1000)::int8, state
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::bytea[])
-            AS t(lane, otid, app, environment, facts, state)
+        FROM \(PurchaseKeys.unnest("facts int8", "state bytea"))
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE SET codec = excluded.codec,
             facts = excluded.facts, folded_ms = excluded.folded_ms, state = excluded.state, tail = NULL
         """
@@ -187,7 +182,9 @@ package enum PurchaseFoldTable {
         if !states.isEmpty {
             _ = try connection.query(
                 upsert,
-                places(states.map(\.key)) + [.int8s(states.map(\.facts)), .byteas(states.map(\.bytes)), .int2(codec)])
+                PurchaseKeys(states.map(\.key)).parameters + [
+                    .int8s(states.map(\.facts)), .byteas(states.map(\.bytes)), .int2(codec),
+                ])
         }
         try remove(Array(unkept.keys), on: connection)
         return unkept
@@ -221,20 +218,13 @@ package enum PurchaseFoldTable {
 
     private static let delete = """
         DELETE FROM entitled.purchase_fold s
-        USING unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
-        WHERE s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app AND s.environment = t.environment
+        USING \(PurchaseKeys.unnest)
+        WHERE \(PurchaseKeys.equal("s"))
         """
 
     /// These are made again from their rows.
     package static func remove(_ keys: [PurchaseKey], on connection: PostgresConnection) throws {
         guard !keys.isEmpty else { return }
-        _ = try connection.query(delete, places(keys))
-    }
-
-    private static func places(_ keys: [PurchaseKey]) -> [PostgresValue] {
-        [
-            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-            .int2s(keys.map(\.environment.code)),
-        ]
+        _ = try connection.query(delete, PurchaseKeys(keys).parameters)
     }
 }

@@ -6,17 +6,15 @@ import Subscriptions
 package enum PurchaseTable {
     private static let selectOwners = """
         SELECT t.place, p.owner
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest("place int4"))
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
         """
 
     /// The app user ids that own these purchases now, in their order; nil for those that are new.
     package static func owners(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [String?] {
         var owners = [String?](repeating: nil, count: keys.count)
         guard !keys.isEmpty else { return owners }
-        for row in try connection.query(selectOwners, places(keys)) {
+        for row in try connection.query(selectOwners, PurchaseKeys(keys).placed) {
             let place = Int(try row.int("place"))
             if owners.indices.contains(place) { owners[place] = try row.text("owner") }
         }
@@ -26,10 +24,8 @@ package enum PurchaseTable {
     private static let selectRecords = """
         SELECT t.place, p.owner, p.product_id, p.access_ends_ms, p.grace_ends_ms, p.revoked_ms, p.will_renew, p.wake_ms,
             p.claims, p.tell_ms, p.told_owner
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest("place int4"))
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
         """
 
     /// The records of these purchases, in their order; nil for those that have none.
@@ -38,7 +34,7 @@ package enum PurchaseTable {
     ) throws -> [PurchaseRecord?] {
         var records = [PurchaseRecord?](repeating: nil, count: keys.count)
         guard !keys.isEmpty else { return records }
-        for row in try connection.query(selectRecords, places(keys)) {
+        for row in try connection.query(selectRecords, PurchaseKeys(keys).placed) {
             let place = Int(try row.int("place"))
             guard records.indices.contains(place) else { continue }
             records[place] = PurchaseRecord(
@@ -53,34 +49,22 @@ package enum PurchaseTable {
         return records
     }
 
-    /// Keys as `unnest` takes them, each with its place.
-    private static func places(_ keys: [PurchaseKey]) -> [PostgresValue] {
-        [
-            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-            .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
-        ]
-    }
-
     private static let delete = """
-        DELETE FROM entitled.purchase p USING unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        DELETE FROM entitled.purchase p USING \(PurchaseKeys.unnest("place int4"))
+        WHERE \(PurchaseKeys.equal("p"))
         """
 
     private static let deleteSnapshots = """
         DELETE FROM entitled.purchase_snapshot s
-        USING unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        WHERE s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app
-            AND s.environment = t.environment
+        USING \(PurchaseKeys.unnest("place int4"))
+        WHERE \(PurchaseKeys.equal("s"))
         """
 
     /// Removes records that no fact stands behind, and what was made of them. Their lanes are held.
     package static func remove(_ keys: [PurchaseKey], on connection: PostgresConnection) throws {
         guard !keys.isEmpty else { return }
-        _ = try connection.query(delete, places(keys))
-        _ = try connection.query(deleteSnapshots, places(keys))
+        _ = try connection.query(delete, PurchaseKeys(keys).placed)
+        _ = try connection.query(deleteSnapshots, PurchaseKeys(keys).placed)
     }
 
     /// Without claims neither the owner changes: an act may have given the purchase to another customer meanwhile.
@@ -104,10 +88,8 @@ package enum PurchaseTable {
 
     private static let setOwner = """
         UPDATE entitled.purchase p SET owner = t.owner, version = p.version + 1, updated_ms = $6
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
-            AS t(lane, otid, app, environment, owner)
-        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest("owner text"))
+        WHERE \(PurchaseKeys.equal("p"))
         """
 
     /// Gives what was granted to other owners. Their lanes are held.
@@ -115,21 +97,14 @@ package enum PurchaseTable {
         _ owners: [(key: PurchaseKey, owner: String)], now: Int64, on connection: PostgresConnection
     ) throws {
         guard !owners.isEmpty else { return }
-        let keys = owners.map(\.key)
         _ = try connection.query(
-            setOwner,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)), .texts(owners.map(\.owner)), .int8(now),
-            ])
+            setOwner, PurchaseKeys(owners.map(\.key)).parameters + [.texts(owners.map(\.owner)), .int8(now)])
     }
 
     private static let wakeTelling = """
         UPDATE entitled.purchase p SET wake_ms = $6
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment AND p.tell_ms IS NOT NULL
+        FROM \(PurchaseKeys.unnest("place int4"))
+        WHERE \(PurchaseKeys.equal("p")) AND p.tell_ms IS NOT NULL
         """
 
     /// Looks at those of these at this instant, in ms, of which nothing was told yet.
@@ -137,15 +112,13 @@ package enum PurchaseTable {
         _ keys: [PurchaseKey], at instant: Int64, on connection: PostgresConnection
     ) throws {
         guard !keys.isEmpty else { return }
-        _ = try connection.query(wakeTelling, places(keys) + [.int8(instant)])
+        _ = try connection.query(wakeTelling, PurchaseKeys(keys).placed + [.int8(instant)])
     }
 
     private static let touch = """
         UPDATE entitled.purchase p SET version = p.version + 1, updated_ms = $6
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest("place int4"))
+        WHERE \(PurchaseKeys.equal("p"))
         """
 
     /// Notes that there are facts of these that change what documents say and nothing in the record. Their lanes are held.
@@ -153,7 +126,7 @@ package enum PurchaseTable {
         _ keys: some Collection<PurchaseKey>, now: Int64, on connection: PostgresConnection
     ) throws {
         guard !keys.isEmpty else { return }
-        _ = try connection.query(touch, places(Array(keys)) + [.int8(now)])
+        _ = try connection.query(touch, PurchaseKeys(keys).placed + [.int8(now)])
     }
 
     private static let selectOwned = """
@@ -181,13 +154,11 @@ package enum PurchaseTable {
             ($0.key.lane, $0.key.originalTransactionID, $0.key.app, $0.key.environment.code)
                 < ($1.key.lane, $1.key.originalTransactionID, $1.key.app, $1.key.environment.code)
         }
-        let keys = records.map(\.key)
         var owners: [PurchaseKey: String] = [:]
         let rows = try connection.query(
             upsert,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.app)), .int2s(keys.map(\.environment.code)),
-                .texts(keys.map(\.originalTransactionID)), .texts(records.map(\.owner)),
+            PurchaseKeys(records.map(\.key)).columns + [
+                .texts(records.map(\.owner)),
                 .texts(records.map(\.productID)), .int8s(records.map(\.accessEnds)),
                 .int8s(records.map(\.graceEnds)), .int8s(records.map(\.revoked)),
                 .bools(records.map(\.willRenew)), .int8s(records.map(\.wake)),
@@ -266,19 +237,13 @@ package enum PurchaseTable {
 
     private static let setWake = """
         UPDATE entitled.purchase p SET wake_ms = $5
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
-        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest)
+        WHERE \(PurchaseKeys.equal("p"))
         """
 
     /// Looks at these again at this instant; nil for never.
     package static func wake(_ keys: [PurchaseKey], at instant: Int64?, on connection: PostgresConnection) throws {
         guard !keys.isEmpty else { return }
-        _ = try connection.query(
-            setWake,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)), .int8(instant),
-            ])
+        _ = try connection.query(setWake, PurchaseKeys(keys).parameters + [.int8(instant)])
     }
 }

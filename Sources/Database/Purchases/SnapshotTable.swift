@@ -21,10 +21,8 @@ package enum SnapshotTable {
     private static let upsert = """
         INSERT INTO entitled.purchase_snapshot AS s (lane, original_transaction_id, app, environment, version, updated_ms,
             body)
-        SELECT t.* FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $7::bytea[])
-            AS t(lane, otid, app, environment, version, updated, body)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment AND p.version = t.version AND p.updated_ms = t.updated
+        SELECT t.* FROM \(PurchaseKeys.unnest("version int8", "updated int8", "body bytea"))
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p")) AND p.version = t.version AND p.updated_ms = t.updated
         ORDER BY t.lane, t.otid, t.app, t.environment
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
         SET version = excluded.version, updated_ms = excluded.updated_ms, body = excluded.body
@@ -37,10 +35,8 @@ package enum SnapshotTable {
         guard !last.isEmpty else { return }
         _ = try connection.query(
             upsert,
-            [
-                .int2s(last.map(\.key.lane.number)), .texts(last.map(\.key.originalTransactionID)),
-                .texts(last.map(\.key.app)), .int2s(last.map(\.key.environment.code)), .int8s(last.map(\.version)),
-                .int8s(last.map(\.updated)), .byteas(last.map(\.body)),
+            PurchaseKeys(last.map(\.key)).parameters + [
+                .int8s(last.map(\.version)), .int8s(last.map(\.updated)), .byteas(last.map(\.body)),
             ])
     }
 }

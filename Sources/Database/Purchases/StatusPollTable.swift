@@ -28,11 +28,7 @@ package struct StatusPollTable: Sendable, Equatable {
         guard !looks.isEmpty else { return }
         _ = try connection.query(
             upsert,
-            [
-                .int2s(looks.map(\.key.lane.number)), .texts(looks.map(\.key.app)),
-                .int2s(looks.map(\.key.environment.code)), .texts(looks.map(\.key.originalTransactionID)),
-                .int8s(looks.map(\.end)), .int8s(looks.map(\.next)),
-            ])
+            PurchaseKeys(looks.map(\.key)).columns + [.int8s(looks.map(\.end)), .int8s(looks.map(\.next))])
     }
 
     private static let select = """

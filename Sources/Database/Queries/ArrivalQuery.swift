@@ -6,10 +6,8 @@ import Subscriptions
 package enum ArrivalQuery {
     private static let select = """
         SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source, array_to_string(f.signed_again, ' ') AS again
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
-            AS t(lane, otid, app, environment, place)
-        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
-            AND f.environment = t.environment
+        FROM \(PurchaseKeys.unnest("place int4"))
+        JOIN entitled.fact f ON \(PurchaseKeys.equal("f"))
         ORDER BY t.place, f.seq, f.kind, f.signed_ms, f.digest
         """
 
@@ -26,12 +24,7 @@ package enum ArrivalQuery {
     ) throws -> [[(origin: NotificationOrigin, arrival: PurchaseArrival)]] {
         var arrivals = [[(origin: NotificationOrigin, arrival: PurchaseArrival)]](repeating: [], count: keys.count)
         guard !keys.isEmpty else { return arrivals }
-        let rows = try connection.query(
-            select,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
-            ])
+        let rows = try connection.query(select, PurchaseKeys(keys).placed)
         var (last, facts) = (Origin(place: 0, seq: .min, source: .store), PurchaseFacts())
         func close() {
             guard arrivals.indices.contains(last.place), facts != PurchaseFacts() else { return }

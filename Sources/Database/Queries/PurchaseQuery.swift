@@ -43,10 +43,8 @@ package enum PurchaseQuery {
 
     private static let selectKeys = """
         SELECT p.app, p.environment, p.original_transaction_id, p.owner
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
-            AS t(lane, otid, app, environment, place)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment
+        FROM \(PurchaseKeys.unnest(isNumbered: true))
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
         ORDER BY t.place
         """
 
@@ -58,12 +56,7 @@ package enum PurchaseQuery {
         on connection: PostgresConnection
     ) throws -> [Found] {
         guard !keys.isEmpty else { return [] }
-        let rows = try connection.query(
-            selectKeys,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)),
-            ])
+        let rows = try connection.query(selectKeys, PurchaseKeys(keys).parameters)
         return try found(rows, foldSettings: foldSettings, within: bounds, on: connection)
     }
 

@@ -34,12 +34,10 @@ package enum RefundRequestTable {
     /// Notes what Apple asks, in the transaction that applies it.
     package static func note(_ questions: [RefundRequestSummary], on connection: PostgresConnection) throws {
         guard !questions.isEmpty else { return }
-        let keys = questions.map(\.key.purchase)
         _ = try connection.query(
             upsert,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.app)), .int2s(keys.map(\.environment.code)),
-                .texts(keys.map(\.originalTransactionID)), .texts(questions.map(\.key.transactionID)),
+            PurchaseKeys(questions.map(\.key.purchase)).columns + [
+                .texts(questions.map(\.key.transactionID)),
                 .texts(questions.map(\.productID)),
                 .texts(questions.map { $0.request.reasons.joined(separator: "\n") }),
                 .int4s(questions.map { Int32(clamping: $0.request.repeats) }),

@@ -84,24 +84,18 @@ package enum ReportTable {
     /// Keeps the records from being erased before the rows are committed, and workers from nothing.
     private static let lock = """
         SELECT p.app, p.environment, p.original_transaction_id
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[])
-            AS t(lane, otid, app, environment, version, updated)
-        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
-            AND p.environment = t.environment AND p.version = t.version AND p.updated_ms = t.updated
+        FROM \(PurchaseKeys.unnest("version int8", "updated int8"))
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p")) AND p.version = t.version AND p.updated_ms = t.updated
         ORDER BY p.lane, p.original_transaction_id, p.app, p.environment FOR KEY SHARE OF p
-        """
-
-    private static let keys = """
-        unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS k(lane, otid, app, environment)
         """
 
     /// Rows that stay as they are are not written: a long history costs what is new of it. Compared by a hash of all rows,
     /// however many the planner expects.
     private static func delete(_ table: String) -> String {
         """
-        DELETE FROM entitled.\(table) t USING \(keys)
-        WHERE t.lane = k.lane AND t.original_transaction_id = k.otid AND t.app = k.app AND t.environment = k.environment
-            AND t::text NOT IN (
+        DELETE FROM entitled.\(table) r USING \(PurchaseKeys.unnest)
+        WHERE \(PurchaseKeys.equal("r"))
+            AND r::text NOT IN (
                 SELECT g::text FROM json_populate_recordset(NULL::entitled.\(table), $5::text::json) g)
         """
     }
@@ -116,16 +110,15 @@ package enum ReportTable {
     private static let note = """
         INSERT INTO entitled.report_purchase AS r (lane, original_transaction_id, app, environment, version, updated_ms,
             stamp)
-        SELECT t.*, $7 FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[]) AS t
+        SELECT t.*, $7 FROM \(PurchaseKeys.unnest("version int8", "updated int8"))
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
         SET version = excluded.version, updated_ms = excluded.updated_ms, stamp = excluded.stamp
         """
     private static let noteWithHistory = """
         INSERT INTO entitled.report_purchase AS r (lane, original_transaction_id, app, environment, version, updated_ms,
             stamp, history)
-        SELECT t.lane, t.otid, t.app, t.environment, t.version, t.updated, $7, t.history
-        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $8::bytea[])
-            AS t(lane, otid, app, environment, version, updated, history)
+        SELECT t.lane, t.otid, t.app, t.environment, t.version, t.updated, $8, t.history
+        FROM \(PurchaseKeys.unnest("version int8", "updated int8", "history bytea"))
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
         SET version = excluded.version, updated_ms = excluded.updated_ms, stamp = excluded.stamp, history = excluded.history
         """
@@ -148,11 +141,12 @@ package enum ReportTable {
             let entitlements = current.flatMap { item in item.entitlements.map { $0.json(of: item.due.key) } }
             try replace("report_transaction", of: current, by: transactions, on: connection)
             try replace("report_entitlement", of: current, by: entitlements, on: connection)
-            let noted = places(current.map(\.due)) + states(current.map(\.due)) + [.text(stamp)]
+            let noted = places(current.map(\.due)) + states(current.map(\.due))
             if try keepsHistories(on: connection) {
-                _ = try connection.query(noteWithHistory, noted + [.byteas(current.map(\.history))])
+                _ = try connection.query(
+                    noteWithHistory, noted + [.byteas(current.map(\.history)), .text(stamp)])
             } else {
-                _ = try connection.query(note, noted)
+                _ = try connection.query(note, noted + [.text(stamp)])
             }
             return unchanged
         }
@@ -167,11 +161,7 @@ package enum ReportTable {
     }
 
     private static func places(_ dues: [Due]) -> [PostgresValue] {
-        let keys = dues.map(\.key)
-        return [
-            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-            .int2s(keys.map(\.environment.code)),
-        ]
+        PurchaseKeys(dues.map(\.key)).parameters
     }
 
     private static func states(_ dues: [Due]) -> [PostgresValue] {

@@ -239,10 +239,13 @@ package struct ChangeWork: Sendable {
     /// The outcomes of these name no other customer: a deletion of theirs would not find it there.
     private func alias(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
         guard let other = parameters["alias"]?.stringValue else { return .refused("The change names no alias.") }
-        if parameters["create"] != .bool(true), try CustomerTable.load([other], on: connection)[other] == nil {
+        let alias: CustomerActions.Alias
+        do {
+            alias = try actions(change).alias(
+                change.target, other, makesOther: parameters["create"] == .bool(true), on: connection)
+        } catch CustomerActions.Rejection.unknown(other) where other != change.target {
             return .refused("No customer has the other id.")
         }
-        let alias = try actions(change).alias(change.target, other, on: connection)
         return .done(.object(["ids": .int(Int64(alias.appUserIDs.count)), "changed": .bool(alias.isNew)]))
     }
 
@@ -250,9 +253,14 @@ package struct ChangeWork: Sendable {
         _ change: Change, _ parameters: JSON, on connection: PostgresConnection
     ) throws -> ChangeEnding {
         guard let to = parameters["to"]?.stringValue else { return .refused("The change names no other customer.") }
-        let transfer = try actions(change).transfer(
-            from: change.target, to: to, only: parameters["purchase"]?.stringValue.map { [$0] } ?? [],
-            makesCustomer: false, on: connection)
+        let transfer: CustomerActions.Transfer
+        do {
+            transfer = try actions(change).transfer(
+                from: change.target, to: to, only: parameters["purchase"]?.stringValue.map { [$0] } ?? [],
+                makesCustomer: false, on: connection)
+        } catch CustomerActions.Rejection.unknown(to) where to != change.target {
+            return .refused("No customer has the other id.")
+        }
         return .done(ChangeWork.moved(transfer))
     }
 
@@ -267,12 +275,9 @@ package struct ChangeWork: Sendable {
         guard let app = parameters["app"]?.stringValue, let id = parameters["purchase"]?.stringValue,
             let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
         else { return .refused("The change names no purchase.") }
-        guard try CustomerTable.load([change.target], on: connection)[change.target] != nil else {
-            return .refused("No customer has the id \(change.target).")
-        }
         let claim = try actions(change).claim(
             PurchaseKey(app: app, environment: environment, originalTransactionID: id), by: change.target,
-            settings: restoreSettings, on: connection)
+            settings: restoreSettings, makesCustomer: false, on: connection)
         switch claim {
         case .theirs: return .done(.object(["claim": .string("theirs"), "changed": .bool(false)]))
         case .joined(let alias):
@@ -343,7 +348,7 @@ package struct ChangeWork: Sendable {
             guard let ended = try JobTable.cancel(id, on: connection) else { return .refused(ChangeWork.over(job)) }
             return .done(ChangeWork.counts(ended))
         }
-        guard kind.isBulk else { return .refused("A change of one step ends by itself.") }
+        guard kind.isBulk else { return .refused("A change of one step cannot be cancelled: it ends by itself.") }
         guard
             try isOperator
                 || (job.madeBy == change.user && ConsoleUserTable.isSame(change.user, as: job.created, on: connection))

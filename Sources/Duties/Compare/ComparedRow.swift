@@ -60,7 +60,7 @@ struct ComparedRow: Sendable {
             transactionID = layout.kind == .revenueCat ? layout.text(.storeTransactionID, of: record) : nil
         case .transaction(let id): (originalTransactionID, transactionID) = (nil, id)
         case .jws, .receipt:
-            throw ImportRow.Flaw(reason: "only rows with a transaction id can be compared")
+            throw ImportRow.Flaw(reason: "the row has no transaction id, so it cannot be compared")
         }
         guard layout.kind == .revenueCat else {
             (start, end, entitlements) = (nil, .unsaid, nil)

@@ -104,7 +104,8 @@ package struct ExportComparison: Sendable {
             }
             try compare(rows, into: &count, found, on: connection)
             guard try !file.isChanged() else {
-                throw ImportFile.Failure(description: "\(file.path) was changed while it was compared")
+                throw ImportFile.Failure(
+                    description: "\(file.path) was changed while it was compared: run the command again")
             }
             try search(named, into: &count, progress, found, on: connection)
             return count

@@ -35,7 +35,7 @@ package struct CSVReader {
         package var description: String {
             switch self {
             case .unclosedQuote(let line):
-                "line \(line): a quoted field is never closed; a quotation mark inside of a field has to be doubled"
+                "line \(line): a quoted field is never closed; a quotation mark inside a field must be doubled"
             case .tooLong(let line):
                 "line \(line): a row has more than \(CSVReader.longest >> 20) MB; is a quotation mark missing?"
             case .unreadable(let reason): "the file cannot be read: \(reason)"

@@ -41,7 +41,8 @@ final class ImportInquiries: Sendable {
             ServiceThread(orNil: "import-\(number)") { ImportInquiries.work(state, ask) }
         }
         guard !started.isEmpty else {
-            throw ImportFile.Failure(description: "the system gives no thread on which Apple could be asked")
+            throw ImportFile.Failure(
+                description: "the system has no more threads, so Apple cannot be queried: raise the limit of threads")
         }
     }
 

@@ -88,7 +88,7 @@ package struct ImportLayout: Sendable, Equatable {
     private func check() throws(Flaw) {
         let names = columns.map(ImportLayout.name)
         if let twice = names.first(where: { name in names.filter { $0 == name }.count > 1 }), !twice.isEmpty {
-            throw Flaw("the column \(twice) is there twice")
+            throw Flaw("the column \(twice) occurs twice")
         }
         switch kind {
         case .revenueCat:

@@ -84,7 +84,8 @@ struct ImportQueue {
     mutating func fill(on connection: PostgresConnection) throws {
         guard !isAtEnd, items.count(where: \.task.needsApple) < ImportQueue.mostQuestions else { return }
         if try file.isChanged() {
-            throw ImportFile.Failure(description: "\(file.path) was changed while it was imported")
+            throw ImportFile.Failure(
+                description: "\(file.path) was changed while it was imported: run the command again")
         }
         if formers.count > mostFormers {
             // What is queued may still ask for its own.

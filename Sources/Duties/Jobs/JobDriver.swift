@@ -29,7 +29,7 @@ package struct JobDriver {
     ) throws -> Job {
         while true {
             guard let job = try JobTable.find(id, on: connection) else {
-                throw PostgresError(.decoding, "job \(id) is gone")
+                throw PostgresError(.decoding, "job \(id) was deleted while it ran")
             }
             guard job.state == .running else { return job }
             guard let kind = kinds.first(where: { $0.name == job.kind }),

@@ -122,7 +122,7 @@ package struct HistoryReplayWork: JobRunner {
     }
 
     private func step(pause: Duration = .zero, isWaiting: Bool = false) throws -> JobStep {
-        guard let job else { throw PostgresError(.decoding, "a job disappeared") }
+        guard let job else { throw PostgresError(.decoding, "the job was deleted while it ran") }
         return JobStep(job, pause: pause, isWaiting: isWaiting)
     }
 }

@@ -105,7 +105,7 @@ package struct RefundAnswerDuty: Duty {
             return .failure(.invalid("the stored answer cannot be read"))
         }
         guard let send = senders[request.key.purchase.app] else {
-            return .failure(.invalid("the app has no key for Apple's Server API"))
+            return .failure(.invalid("the app has no server_api in the configuration"))
         }
         return send(request, information)
     }

@@ -214,7 +214,7 @@ package enum CommandTree {
         ])
 
     private static let auditGroup = Group(
-        "audit", "Inspect what operators asked for.",
+        "audit", "Inspect the changes that operators requested.",
         [
             AuditListCommand.self
         ])
@@ -227,7 +227,7 @@ package enum CommandTree {
         ])
 
     private static let journalGroup = Group(
-        "journal", "Keep what no history of Apple's gives back, and apply it after a restore.",
+        "journal", "Save what Apple's history cannot restore, and apply it after a restore.",
         [
             JournalExportCommand.self,
             JournalApplyCommand.self,

@@ -67,7 +67,7 @@ enum RemoteOptions {
         guard isRemote else {
             guard let first = path.first, !independent.contains(first) else { return nil }
             throw UsageError(
-                "entitled \(path.joined(separator: " ")) \(onHostOnly); ENTITLED_URL is set: unset it there")
+                "entitled \(path.joined(separator: " ")) \(onHostOnly); ENTITLED_URL is set: unset it on this host")
         }
         let address = try RemoteAddress(text, named: given == nil ? urlVariable : url.name)
         let key = try RemoteKey(

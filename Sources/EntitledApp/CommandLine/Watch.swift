@@ -5,7 +5,7 @@ import Daemon
 /// The repetition of a command until Ctrl-C.
 package struct Watch {
     package static let option = OptionDeclaration(
-        "--watch", .duration(.seconds(1)...Duration.seconds(3600)), "Repeat after each such time, until Ctrl-C.")
+        "--watch", .duration(.seconds(1)...Duration.seconds(3600)), "Repeat at this interval until Ctrl-C.")
 
     private let command: any Command<CommandContext>
     private let pause: Duration

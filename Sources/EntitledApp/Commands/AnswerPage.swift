@@ -3,7 +3,7 @@ import CLI
 
 /// Options of lists that are of no period.
 struct CursorOptions: ParsableArguments {
-    @Option("--after", .text("CURSOR"), "Begin after the page that ended with this cursor.") var after: String?
+    @Option("--after", .text("CURSOR"), "Start after the page that ended with this cursor.") var after: String?
     @Option(ListLimit.option) var limit: Int = ListLimit.standard
 }
 

@@ -13,7 +13,7 @@ struct CheckConfigCommand: ParsableCommand {
     @Flag("--set", "Print only the keys that are set, by the file or by variables.") private var isSetOnly: Bool
 
     func validate() throws {
-        if isQuiet, isSetOnly { throw UsageError("--quiet and --set exclude each other") }
+        if isQuiet, isSetOnly { throw UsageError("--quiet and --set cannot be combined") }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {

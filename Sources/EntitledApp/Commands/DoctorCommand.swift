@@ -9,11 +9,11 @@ package struct DoctorCommand: ReadingCommand, RemoteCommand {
         discussion:
             "Checks configuration, files, database, privileges, certificates, clocks, workers, backlogs, apps and endpoints;"
             + " for each app with server_api also whether Apple accepts the key and a test notification arrives. Each line is"
-            + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing. With --url, the"
-            + " findings that the database alone tells; --json prints the answer of the operator API.",
+            + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing. With --url, only"
+            + " the findings that follow from the database; --json prints the answer of the operator API.",
         examples: ["doctor", "doctor --offline --json", "doctor --offline --watch 30s"])
 
-    @Flag("--offline", "Skip the checks that ask Apple.") private var isOffline: Bool
+    @Flag("--offline", "Skip the checks that query Apple.") private var isOffline: Bool
     /// How long Apple's test notification may take; it comes within seconds.
     package var patience = Duration.seconds(30)
 

@@ -6,7 +6,7 @@ import Database
 struct ListPageOptions: ParsableArguments {
     @Option("--since", .moment, "Start of the period, inclusive.") private var since: TimeArgument?
     @Option("--until", .moment, "End of the period, exclusive.") private var until: TimeArgument?
-    @Option("--after", .text("CURSOR"), "Begin after the page that ended with this cursor.") private var after: String?
+    @Option("--after", .text("CURSOR"), "Start after the page that ended with this cursor.") private var after: String?
     @Option(ListLimit.option) var limit: Int = ListLimit.standard
 
     /// The range that is asked for.

@@ -13,7 +13,7 @@ struct ListenCommand: ParsableCommand {
         "listen", "Show events as they happen, and forward them to a consumer under development.",
         discussion:
             "It needs no endpoint and changes nothing. With --forward-to each event is posted to the URL as a delivery would"
-            + " be, the same body and headers, signed with a secret that is shown at the beginning; the answer is shown,"
+            + " be, the same body and headers, signed with a secret that is shown at the start; the answer is shown,"
             + " and nothing is retried. Ctrl-C ends it.",
         examples: [
             "listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json",
@@ -65,7 +65,7 @@ struct ListenCommand: ParsableCommand {
         let configured = configuration.apps.map(\.id)
         for app in apps where !configured.contains(app) {
             throw UsageError(
-                "--app \(app): no such app is configured; configured are \(configured.joined(separator: ", "))")
+                "--app \(app): no app has this id; configured: \(configured.joined(separator: ", "))")
         }
     }
 

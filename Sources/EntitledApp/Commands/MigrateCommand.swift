@@ -22,7 +22,9 @@ struct MigrateCommand: ParsableCommand {
     private var isDry: Bool
     @Flag(
         "--adopt-database",
-        "Accept the database although this host has seen another or a newer one; also tell the processes to.")
+        "Accept the database although this host has seen another one, or a newer state of it; the processes accept"
+            + " it, too."
+    )
     private var adopts: Bool
     @Option(
         "--wait", .duration(Duration.zero...Duration.seconds(86_400)),
@@ -30,7 +32,7 @@ struct MigrateCommand: ParsableCommand {
     private var wait: Duration = Migrator.wait
 
     func validate() throws {
-        if isStatus, isDry { throw UsageError("--status and --dry-run exclude each other") }
+        if isStatus, isDry { throw UsageError("--status and --dry-run cannot be combined") }
         if adopts, isStatus || isDry {
             throw UsageError("--adopt-database changes the database, and \(isDry ? "--dry-run" : "--status") does not")
         }

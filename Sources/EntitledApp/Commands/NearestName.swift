@@ -27,7 +27,8 @@ extension Configuration {
             let known = apps.map(\.id)
             let hint = NearestName.hint(for: id, among: known)
             throw UsageError(
-                "--app: no app '\(Terminal.harmless(id))' is configured\(hint); there are: \(known.joined(separator: ", "))"
+                "--app: no app '\(Terminal.harmless(id))' is configured\(hint); configured:"
+                    + " \(known.joined(separator: ", "))"
             )
         }
         return app

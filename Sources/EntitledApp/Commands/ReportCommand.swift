@@ -36,7 +36,7 @@ struct ReportCommand: ReadingCommand {
     private static let mostThreads = 4
 
     func run(_ context: CommandContext) throws -> Int32 {
-        if isCSV, context.json { throw UsageError("--csv and --json exclude each other") }
+        if isCSV, context.json { throw UsageError("--csv and --json cannot be combined") }
         let configuration = try context.configuration()
         try check(configuration)
         let question = ReportQuestion(

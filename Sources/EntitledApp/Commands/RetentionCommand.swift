@@ -11,7 +11,7 @@ struct RetentionCommand: ParsableCommand {
         discussion:
             "A worker deletes rows that are older than the configuration keeps them. This command counts the rows that its"
             + " next run would delete, with their bytes and the time of the oldest one, and changes nothing. It reads large"
-            + " tables as a whole, a few blocks at a time, which takes minutes in a database that has grown.",
+            + " tables as a whole, a few blocks at a time, which takes minutes in a large database.",
         examples: ["retention --dry-run", "retention --dry-run --json"])
 
     @Flag("--dry-run", "Count only; required, since the workers delete by themselves.") private var isDry: Bool

@@ -89,7 +89,7 @@ struct VerifyCommand: ParsableCommand {
         let certificates = try rootFiles.flatMap { path in
             let bytes = try contents(context.surroundings.readFile(context.surroundings.resolve(path)), path)
             let found = Crypto.CertificateFile.certificates(in: bytes) ?? []
-            guard !found.isEmpty else { throw CommandFailure("\(path) is no certificate in PEM or DER") }
+            guard !found.isEmpty else { throw CommandFailure("\(path) is not a certificate in PEM or DER") }
             return found
         }
         return TrustAnchors(certificates: certificates)

@@ -34,8 +34,8 @@ package enum ConfigurationFile {
                 all: duplicates.map { duplicate in
                     ConfigurationMistake(
                         key: Terminal.harmless(duplicate.path),
-                        found: "the key a second time in line \(duplicate.line)",
-                        allowed: "each key once")
+                        found: "the same key again in line \(duplicate.line)",
+                        allowed: "each key only once")
                 })
         }
         do {

@@ -53,7 +53,7 @@ package struct ConfigurationSource: Sendable {
             throw ConfigurationMistakes(
                 all: [
                     ConfigurationMistake(
-                        key: Terminal.harmless(path), found: "no file any more", allowed: "the configuration as it was")
+                        key: Terminal.harmless(path), found: "no file", allowed: "the configuration as it was")
                 ])
         }
         return Reading(configuration: configuration, files: files)

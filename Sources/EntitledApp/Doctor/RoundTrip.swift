@@ -36,7 +36,7 @@ struct RoundTrip {
         } catch {
             // A key that does not work has its own line.
             if case .unauthorized = error {
-                return [.warning("\(name): no test notification, because Apple refuses the key", nil)]
+                return [.warning("\(name): no test notification, because Apple rejects the key", nil)]
             }
             return [.error("\(name): Apple sends no test notification: \(error)", AppleChecks.action(error))]
         }

@@ -4,7 +4,7 @@ import Database
 
 /// Options of a change that a worker makes where `--url` asks for it.
 struct ChangeOptions: ParsableArguments {
-    @Option("--reason", .text("TEXT"), "With --url, the reason, kept in the audit; needed there.")
+    @Option("--reason", .text("TEXT"), "With --url, the reason, which the audit keeps; required there.")
     private var reason: String?
     @Flag(ChangeCall.wait) private var waits: Bool
 
@@ -22,7 +22,7 @@ struct ChangeOptions: ParsableArguments {
     func ask(
         _ context: CommandContext, _ path: [String], _ members: KeyValuePairs<String, JSON?>
     ) throws -> Int32 {
-        guard let remote = context.remote else { throw UsageError("this needs --url") }
+        guard let remote = context.remote else { throw UsageError("this option needs --url") }
         return try ChangeCall(reason: reason, waits: waits, needsReason: false).ask(remote, path, context, members)
     }
 
@@ -85,7 +85,7 @@ struct ChangeCall {
             + (reason.map { [JSON.Member(name: "reason", value: .string($0))] } ?? [])
         let (answer, isOver) = try remote.post(path, .object(body))
         guard let job = answer["job"]?.intValue else {
-            throw CommandFailure("the answer names no job: \(answer.text.prefix(200))")
+            throw CommandFailure("the answer of the operator API names no job: \(answer.text.prefix(200))")
         }
         if !isOver, waits {
             return try JobPage.end(try JobPage.wait(for: job, of: remote, context), context)

@@ -73,7 +73,8 @@ final class OperatorClient: OperatorSource, Sendable {
                 Pause.wait(OperatorClient.pause)
             } catch let failure as Unanswered where mayBeAsked || !failure.isUnsent {
                 throw CommandFailure(
-                    "\(failure); the change may have been asked for all the same: `entitled audit list` and `entitled jobs list`"
+                    "\(failure); the change may have been requested nevertheless: look at `entitled audit list` and"
+                        + " `entitled jobs list`"
                         + " tell, before it is asked for again")
             }
         }
@@ -123,7 +124,8 @@ final class OperatorClient: OperatorSource, Sendable {
 
     private func body(_ response: OutgoingResponse) throws -> [UInt8] {
         guard !response.truncated else {
-            throw CommandFailure("the answer has more than \(OperatorClient.limit >> 20) MiB: ask for less, by --limit")
+            throw CommandFailure(
+                "the answer has more than \(OperatorClient.limit >> 20) MiB: ask for less with --limit")
         }
         var bytes = response.body
         while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
@@ -147,7 +149,7 @@ final class OperatorClient: OperatorSource, Sendable {
             case 301, 302, 303, 307, 308:
                 return notOne("it answers \(response.status), which leads elsewhere: a proxy may want people to log in")
             case 401, 403: return notOne("it answers \(response.status) by itself: a proxy may want another login")
-            case 429: return CommandFailure("\(address.origin) takes no more requests now (429)\(again)")
+            case 429: return CommandFailure("\(address.origin) accepts no more requests for now (429)\(again)")
             case 502, 503, 504:
                 return CommandFailure("\(address.origin) is not available (\(response.status))\(again)")
             default: return notOne("it answers \(response.status) without an error of the API")

@@ -82,7 +82,7 @@ struct RemoteKey: Sendable {
             source = "the key of \(Terminal.harmless(file))"
         } else if let file = variables.file {
             guard variables.key == nil else {
-                throw UsageError("ENTITLED_KEY_FILE and ENTITLED_KEY exclude each other")
+                throw UsageError("ENTITLED_KEY_FILE and ENTITLED_KEY cannot be combined")
             }
             text = try SecretFile.line(file, of: "ENTITLED_KEY_FILE")
             source = "the key of \(Terminal.harmless(file))"
@@ -95,7 +95,7 @@ struct RemoteKey: Sendable {
                     + " `entitled users key NAME` on the host makes one")
         }
         guard text.hasPrefix(OperatorKeyTable.prefix), text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-            throw UsageError("\(source) is not one of the operator API, which begins with \(OperatorKeyTable.prefix)")
+            throw UsageError("\(source) is not a key of the operator API, which begins with \(OperatorKeyTable.prefix)")
         }
         self.text = Redacted(text)
     }

@@ -100,7 +100,9 @@ extension HTTPConnection {
         let share = exchange.share ?? BodyShare(core)
         exchange.share = share
         guard share.take(count) else {
-            sendDirectly(HTTPResponse.unavailable("Too much is being sent at once.").closingMessage, on: connection)
+            sendDirectly(
+                HTTPResponse.unavailable("Too many request bodies are being received at once.").closingMessage,
+                on: connection)
             return .NO
         }
         if exchange.body.count + count > exchange.body.capacity {

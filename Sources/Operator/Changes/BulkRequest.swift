@@ -52,7 +52,8 @@ package enum BulkRequest: String, Sendable, CaseIterable {
     private func subject(_ ids: [String], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
         switch self {
         case .resendEvents:
-            throw DeskError.badRequest("Events are meant by a filter; a delivery has an id, too.", field: "ids")
+            throw DeskError.badRequest(
+                "Events are selected by a filter; only deliveries can be named by id.", field: "ids")
         case .resend, .giveUp:
             let read = ids.compactMap(DeliveryID.init(text:))
             guard read.count == ids.count else {
@@ -75,10 +76,10 @@ package enum BulkRequest: String, Sendable, CaseIterable {
     private func subject(_ filter: [JSON.Member], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
         if let part = filter.map(\.name).first(where: BulkRequest.parts.contains) {
             throw DeskError(
-                400, "unknown_parameter", "A selection has no \(part): it is all that matches.", field: part)
+                400, "unknown_parameter", "A selection has no \(part): it covers everything that matches.", field: part)
         }
         guard !filter.isEmpty else {
-            throw DeskError.badRequest("filter must name what is meant; it is empty.", field: "filter")
+            throw DeskError.badRequest("filter is empty; it must select something.", field: "filter")
         }
         try desk.viewer.check(list)
         var parameters = try DeskParameters(filter, of: list.rawValue)

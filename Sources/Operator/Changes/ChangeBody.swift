@@ -23,7 +23,7 @@ struct ChangeBody {
             throw .badRequest("The body must be a JSON object, such as {\"reason\": \"…\"}.")
         }
         guard Set(members.map(\.name)).count == members.count else {
-            throw .badRequest("A member stands twice in the body.")
+            throw .badRequest("A member occurs twice in the body.")
         }
         self.members = members
     }

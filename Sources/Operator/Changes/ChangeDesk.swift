@@ -105,7 +105,8 @@ package struct ChangeDesk: Sendable {
     private static func plan(_ text: String?, now: Int64) throws(DeskError) -> ChangePlan? {
         guard let text else { return nil }
         guard let plan = ChangePlan(text: text), plan.made <= now + clockDifference else {
-            throw .badRequest("If-Plan is no plan of a preview.", field: "If-Plan")
+            throw .badRequest(
+                "If-Plan is not the plan of a preview; take `plan` from the preview's answer.", field: "If-Plan")
         }
         guard now < plan.ends else {
             throw .changedMeanwhile("The plan is older than \(ChangePlan.life / 60_000) minutes.")
@@ -174,7 +175,8 @@ package struct ChangeDesk: Sendable {
         } catch let error as ChangeTable.TooMany {
             throw DeskError(
                 429, "too_many_jobs",
-                "\(error.limit) jobs of yours are under way; wait for one of them, or cancel it.", retryAfter: 10)
+                "\(error.limit) of your jobs are running already; wait until one has ended, or cancel one.",
+                retryAfter: 10)
         } catch let error as PostgresError where error.sqlstate == "42501" {
             // A kind that is younger than the schema.
             throw DeskError.unavailable("The database has an older schema: run `entitled migrate`.")
@@ -188,7 +190,7 @@ package struct ChangeDesk: Sendable {
         case .mismatch:
             throw DeskError(
                 409, "idempotency_mismatch",
-                "Another change was asked for with this Idempotency-Key and it is under way or ended within the last"
+                "Another change has this Idempotency-Key, and it is running or ended within the last"
                     + " day.",
                 field: "Idempotency-Key")
         }

@@ -62,7 +62,7 @@ package struct ChangeRoute: Sendable {
         },
         ChangeRoute("/customers/{id}/notes/{note}/remove", .noteRemove) { desk, values, _ in
             guard let number = Int64(values["note"]) else {
-                throw DeskError.notFound("\(values["note"]) is no note's number.")
+                throw DeskError.notFound("\(values["note"]) is not the number of a note.")
             }
             return Subject(target: try customer(values, desk), parameters: .object(["note": .int(number)]))
         },
@@ -128,7 +128,7 @@ package struct ChangeRoute: Sendable {
         },
         ChangeRoute("/jobs/{id}/cancel", .jobCancel) { desk, values, _ in
             guard let number = Int64(values["id"]) else {
-                throw DeskError.notFound("\(values["id"]) is no job's number.")
+                throw DeskError.notFound("\(values["id"]) is not the number of a job.")
             }
             // Another operator's is not told from one that is not there.
             _ = try desk.knownJob(number)
@@ -150,7 +150,9 @@ package struct ChangeRoute: Sendable {
         _ name: String, _ desk: DatabaseDesk, _ body: inout ChangeBody, mayCreate: Bool = false
     ) throws -> String {
         let id = try body.text(name)
-        guard id.utf8.count <= 1024 else { throw DeskError.badRequest("\(name) has at most 1024 bytes.", field: name) }
+        guard id.utf8.count <= 1024 else {
+            throw DeskError.badRequest("\(name) can have at most 1024 bytes.", field: name)
+        }
         let found = try CustomerQuery.resolve(id, on: desk.connection)
         switch found.match {
         case .exact, .uuid: return found.appUserID ?? id
@@ -160,7 +162,7 @@ package struct ChangeRoute: Sendable {
             throw DeskError.badRequest(
                 near.isEmpty
                     ? "No customer has the id \(id)."
-                    : "No customer has the id \(id); near it are: \(near.joined(separator: ", ")).", field: name)
+                    : "No customer has the id \(id); similar ids are: \(near.joined(separator: ", ")).", field: name)
         }
     }
 

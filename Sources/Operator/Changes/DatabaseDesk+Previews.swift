@@ -111,8 +111,9 @@ extension DatabaseDesk {
 
     private func removingNote(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
         var effect = ChangeEffect()
-        let notes = try newestNotes(of: try appUserIDs(of: target))
-        let note = notes.first { $0.id == parameters["note"]?.intValue }
+        let note = try parameters["note"]?.intValue.flatMap {
+            try CustomerNoteTable.find($0, of: try appUserIDs(of: target), on: connection)
+        }
         effect.before = note?.json ?? .null
         if let note, note.author != viewer.user { effect.refusal = "The note is \(note.author)'s." }
         return effect
@@ -311,7 +312,7 @@ extension DatabaseDesk {
             // What failed would go on when it is asked for again.
             return job.state == .running || job.state == .failed ? nil : over
         }
-        guard kind.isBulk else { return "A change of one step ends by itself." }
+        guard kind.isBulk else { return "A change of one step cannot be cancelled: it ends by itself." }
         guard
             try viewer.role == .operator
                 || (job.madeBy == viewer.user

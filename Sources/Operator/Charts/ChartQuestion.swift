@@ -91,7 +91,8 @@ package struct ChartQuestion: DeskQuestion {
         guard let calendar = ReportCalendar(from: begin, to: end, by: step.ofReport, in: zone), calendar.count <= most
         else {
             throw .badRequest(
-                "The time has more than \(most) parts; choose longer ones with by, or a shorter time.", field: "by")
+                "The period has more than \(most) parts; choose longer parts with by, or a shorter period.", field: "by"
+            )
         }
         return ChartScope(
             calendar: calendar, step: step, filter: filter, environment: environment, freshness: freshness)

@@ -118,10 +118,10 @@ package final class ChartReader: Service {
         case .reading(let reading)?: return reading
         case .incomplete?: throw ChartReader.incomplete
         case .failed?: throw .unavailable("The chart could not be computed; the log has the reason.")
-        case nil: throw .unavailable("The chart is being computed; ask again in some seconds.")
+        case nil: throw .unavailable("The chart is being computed; retry in a few seconds.")
         }
     }
 
     static let incomplete = DeskError.unavailable(
-        "There are no charts yet: the first refresh of the tables of reports by this version has not ended.")
+        "There are no charts yet: the first refresh of the tables of reports by this version has not finished.")
 }

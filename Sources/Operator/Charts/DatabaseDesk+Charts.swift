@@ -32,8 +32,9 @@ extension DatabaseDesk {
         guard let freshness = try ReportFreshness.read(on: connection) else {
             throw DeskError(
                 404, "not_computed",
-                "There are no charts: `reports.refresh` is off in the configuration of the workers, or the first refresh"
-                    + " has not ended. `entitled report` counts without it.")
+                "There are no charts: `reports.refresh` is off in the configuration of the workers, or the first"
+                    + " refresh has not finished. `entitled report` counts without it."
+            )
         }
         let settings = settings.charts
         let scope = try question.scope(of: name, freshness, in: settings.zone)

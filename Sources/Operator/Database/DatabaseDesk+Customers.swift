@@ -140,12 +140,14 @@ extension DatabaseDesk {
     }
 
     /// The newest of a customer; none where the schema is older than notes.
-    package func newestNotes(of ids: [String]) throws -> [NoteRow] {
+    package func newestNotes(of ids: [String]) throws -> ListPage<NoteRow> {
         try viewer.check(.customers)
         let exists = try connection.query(
             "SELECT to_regclass('entitled.customer_note') IS NOT NULL AS is_there"
         ).one().bool("is_there")
-        return exists ? try CustomerNoteTable.list(of: ids, ListRange(limit: 20), on: connection).rows : []
+        let range = ListRange(limit: 20)
+        guard exists else { return ListPage([], limit: range.limit) { ListCursor(order: $0.id, lane: 0) } }
+        return try CustomerNoteTable.list(of: ids, range, on: connection)
     }
 
     // MARK: - Purchases
@@ -187,7 +189,9 @@ extension DatabaseDesk {
         guard let purchase = found.first?.purchase, let row = rows(found).first else {
             guard try FactTable.counts(of: [key], upTo: 1, on: connection) == [0] else {
                 throw DeskError.unavailable(
-                    "\(key.originalTransactionID) has more facts than are folded for an answer; a worker folds them.")
+                    "\(key.originalTransactionID) has more facts than can be folded for an answer; a worker folds"
+                        + " them: retry in a few minutes."
+                )
             }
             throw DeskError.notFound(
                 "There is no purchase \(key.originalTransactionID) of \(key.app) in \(key.environment.rawValue).")

@@ -271,7 +271,7 @@ extension DatabaseDesk {
             findings.append(
                 DeskFinding(
                     .warning, "work.configuration",
-                    "Processes work by different configurations: \(groups.joined(separator: "; ")).",
+                    "Processes use different configurations: \(groups.joined(separator: "; ")).",
                     section: .workers))
         }
         if let progress = state.databaseReturn {
@@ -318,7 +318,7 @@ extension DatabaseDesk {
     package func search(_ question: SearchQuestion) throws -> DeskList<SearchHit> {
         try viewer.check(.search)
         let text = question.text
-        guard !text.utf8.contains(0) else { throw DeskError.badRequest("q holds a NUL.", field: "q") }
+        guard !text.utf8.contains(0) else { throw DeskError.badRequest("q contains a NUL character.", field: "q") }
         var hits: [SearchHit] = []
         if viewer.may(.deliveries), let id = DeliveryID(text: text),
             try DeliveryQuery.exists(id, on: connection)

@@ -89,14 +89,14 @@ package struct DatabaseDesk: Desk {
         if resolved.owners.count > 1 {
             let owners = resolved.owners.map(\.id).joined(separator: ", ")
             throw DeskError.notFound(
-                "\(given) is a purchase of \(resolved.owners.count) customers: \(owners); ask for one of them.",
+                "\(given) is a purchase of \(resolved.owners.count) customers: \(owners); name one of them.",
                 field: field)
         }
         let near = (resolved.spellings + resolved.owners).map(\.id)
         throw DeskError.notFound(
             near.isEmpty
                 ? "No customer has the id \(given)."
-                : "\(given) names no single customer; near it are: \(near.joined(separator: ", ")).", field: field)
+                : "\(given) names no single customer; similar ids are: \(near.joined(separator: ", ")).", field: field)
     }
 
     /// The ids of a customer who is given by any id.

@@ -53,7 +53,7 @@ package struct DeskError: Error, Sendable, Equatable {
     package static func forbidden(_ role: OperatorRole, parameter name: String) -> DeskError {
         let needs = OperatorRole.allCases.filter { Viewer(user: "", role: $0).seesPersons }
         return DeskError(
-            403, "forbidden", "The role \(role.rawValue) does not see customers, so that it cannot ask by \(name).",
+            403, "forbidden", "The role \(role.rawValue) may not see customers, so it cannot filter by \(name).",
             field: name, needs: needs)
     }
 

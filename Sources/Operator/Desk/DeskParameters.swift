@@ -45,7 +45,7 @@ package struct DeskParameters {
             else { throw .badRequest("The query is not percent-encoded UTF-8.") }
             guard !value.isEmpty else { continue }
             guard values.updateValue(value, forKey: name) == nil else {
-                throw .badRequest("The parameter \(name) stands twice in the query.", field: name)
+                throw .badRequest("The parameter \(name) occurs twice in the query.", field: name)
             }
         }
         self.values = values
@@ -69,7 +69,7 @@ package struct DeskParameters {
                 throw .badRequest("\(member.name) must be a text that is not empty.", field: member.name)
             }
             guard values.updateValue(value, forKey: member.name) == nil else {
-                throw .badRequest("\(member.name) stands twice.", field: member.name)
+                throw .badRequest("\(member.name) occurs twice.", field: member.name)
             }
         }
         self.values = values

@@ -120,7 +120,7 @@ package final class TableGate: Sendable {
             return true
         }
         guard isOpen else {
-            throw DeskError.unavailable("\(TableGate.most) tables are being made already; ask again in some seconds.")
+            throw DeskError.unavailable("\(TableGate.most) tables are being written already; retry in a few seconds.")
         }
         defer { running.withLock { $0 -= 1 } }
         return try body()

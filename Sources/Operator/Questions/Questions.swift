@@ -104,7 +104,7 @@ package struct PurchasesQuestion: DeskListQuestion {
         endsBefore = try parameters.instant("ends_before", now: now)
         part = try parameters.part(ofTime: false, now: now)
         if id != nil, customer != nil {
-            throw .badRequest("id and customer exclude each other.", field: "customer")
+            throw .badRequest("id and customer cannot be combined.", field: "customer")
         }
         let isFiltered =
             status != nil || product != nil || isUnclaimed || endsAfter != nil || endsBefore != nil
@@ -134,7 +134,7 @@ package struct EventsQuestion: DeskListQuestion {
         customer = parameters.text("customer")
         part = try parameters.part(ofTime: true, now: now)
         guard purchase == nil || customer == nil else {
-            throw .badRequest("purchase and customer exclude each other.", field: "customer")
+            throw .badRequest("purchase and customer cannot be combined.", field: "customer")
         }
     }
 
@@ -177,7 +177,7 @@ package struct DeliveriesQuestion: DeskListQuestion {
         customer = parameters.text("customer")
         part = try parameters.part(ofTime: true, now: now)
         guard event == nil || customer == nil else {
-            throw .badRequest("event and customer exclude each other.", field: "customer")
+            throw .badRequest("event and customer cannot be combined.", field: "customer")
         }
     }
 }

@@ -52,7 +52,7 @@ package struct ConsoleRole: Sendable {
     ) throws {
         let threads = try DeskThreads(
             name: "console", count: ConsoleRole.threads, waitingLimit: 256, patience: ConsoleRole.answerTimeout,
-            busy: .unavailable("Too many questions are waiting.")
+            busy: .unavailable("Too many requests are waiting.")
         ) { try process.session(patience: ConsoleRole.patience) }
         let probe = DatabaseProbe(
             name: "console-probe", session: try process.session(patience: DatabaseProbe.patience),

@@ -211,7 +211,7 @@ package struct OperatorAPI: HTTPHandler {
     /// The value of a header that may stand once.
     private static func single(_ name: String, of head: HTTPRequestHead) throws(DeskError) -> String? {
         let values = head.headers.filter { $0.name == name.lowercased() }.map(\.value)
-        guard values.count <= 1 else { throw .badRequest("The header \(name) stands twice.", field: name) }
+        guard values.count <= 1 else { throw .badRequest("The header \(name) occurs twice.", field: name) }
         return values.first
     }
 
@@ -238,7 +238,7 @@ package struct OperatorAPI: HTTPHandler {
             answer = response(
                 DeskError(
                     409, change.error == ChangeVersions.changed ? "changed_meanwhile" : "not_done",
-                    change.error ?? "The change was not done.", job: change.id), id)
+                    change.error ?? "The change was not made.", job: change.id), id)
         } else {
             let document =
                 change.map { ChangeAnswer($0).json }
@@ -291,7 +291,7 @@ extension DeskError {
         }
         if database.sqlstate == "57014" {
             self = .unavailable(
-                "The answer took longer than two seconds to find; ask for less, by since and until or another filter.")
+                "The query took longer than two seconds; narrow it by since and until or another filter.")
         } else if database.sqlstate == "42P01" || database.sqlstate == "42703" {
             self = .unavailable("The database has an older schema: run `entitled migrate`.")
         } else if database.isRetryable {

@@ -16,7 +16,7 @@ final class OperatorKeys: Sendable {
     static let missing = DeskError(
         401, "unauthorized",
         "An operator key is needed: Authorization: Bearer op_…; `entitled users key NAME` makes one.")
-    static let invalid = DeskError(401, "unauthorized", "The operator key is not known, or it is over.")
+    static let invalid = DeskError(401, "unauthorized", "The operator key is unknown, or it has expired.")
 
     /// The key of a request, before its body is read.
     ///

@@ -175,7 +175,7 @@ package struct PostgresTarget: Sendable, Equatable {
         guard areNumbers, !(values["host"] ?? "").contains("@") || (values["host"] ?? "").hasPrefix("@") else {
             throw PostgresError(
                 .configuration,
-                "the connection string names a host or port that cannot be one; "
+                "the connection string has an invalid host or port; "
                     + "in a URL, reserved characters of user names and passwords are written %XX")
         }
     }

@@ -64,12 +64,12 @@ package struct ClusterBackup: Sendable {
         let account = try ClusterAccount.choose(data: cluster.data)
         guard account.name != nil else {
             throw PrivateClusterError(
-                "user \(account.user) has no name, by which Postgres would let it in; give it one")
+                "user \(account.user) has no name, which Postgres needs to log it in: add the user to /etc/passwd")
         }
         let programs = try PostgresPrograms.find(version: cluster.version)
         let isMade = mkdir(path, 0o700) == 0
         guard isMade || errno == EEXIST else {
-            throw PrivateClusterError("cannot make \(path): \(String(cString: strerror(errno)))")
+            throw PrivateClusterError("cannot create \(path): \(String(cString: strerror(errno)))")
         }
         let backup = ClusterBackup(folder: path)
         guard isMade || (try? FileManager.default.contentsOfDirectory(atPath: backup.folder).isEmpty) == true else {
@@ -113,7 +113,7 @@ package struct ClusterBackup: Sendable {
     /// Compares every file with the checksums of the manifest.
     package func verify() throws(PrivateClusterError) {
         guard let version else {
-            throw PrivateClusterError("\(folder) is no whole backup: data/PG_VERSION is missing")
+            throw PrivateClusterError("\(folder) is not a complete backup: data/PG_VERSION is missing")
         }
         let programs = try PostgresPrograms.find(version: version)
         let outcome = try ChildProcess.run(["\(programs.folder)/pg_verifybackup", "-q", data])

@@ -88,7 +88,7 @@ struct ClusterFolder {
             return
         }
         guard errno == EEXIST else {
-            throw PrivateClusterError("cannot make \(path): \(String(cString: strerror(errno)))")
+            throw PrivateClusterError("cannot create \(path): \(String(cString: strerror(errno)))")
         }
         // In /tmp any user could have made it first, or put a link there.
         var status = stat()

@@ -111,7 +111,7 @@ package final class PrivateCluster: Sendable {
 
     /// Starts a server that ended by itself again; never makes a cluster.
     func startAgain() throws(PrivateClusterError) {
-        guard let version = folder.version else { throw PrivateClusterError("\(folder.data) is gone") }
+        guard let version = folder.version else { throw PrivateClusterError("\(folder.data) no longer exists") }
         try serve(try PostgresPrograms.find(version: version))
     }
 
@@ -214,7 +214,8 @@ package final class PrivateCluster: Sendable {
                 reason = error.description
             }
             guard ContinuousClock.now < deadline else {
-                throw PrivateClusterError("the Postgres left in \(folder.home) does not answer: \(reason)")
+                throw PrivateClusterError(
+                    "the Postgres that was left running in \(folder.home) does not answer: \(reason)")
             }
             usleep(50_000)
         }

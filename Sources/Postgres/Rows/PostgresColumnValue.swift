@@ -67,7 +67,7 @@ package struct PostgresColumnValue {
     package func unknown<Code>(_ code: some CustomStringConvertible, of _: Code.Type) -> PostgresError {
         PostgresError(
             .decoding,
-            "column \(name) has the code \(code), which is no \(Code.self); a newer version may have written it")
+            "column \(name) has the code \(code), which is no known \(Code.self); a newer version may have written it")
     }
 
     func mismatch(_ expected: String) -> PostgresError {

@@ -80,7 +80,7 @@ struct PlayCommand: Command {
         quiet = arguments.isSet("--quiet")
         json = arguments.isSet("--json")
         guard !quiet || !arguments.isSet("--lines") else {
-            throw UsageError("storesim play: --lines and --quiet exclude each other")
+            throw UsageError("storesim play: --lines and --quiet cannot be combined")
         }
         lines = arguments.isSet("--lines") || (!quiet && !json && plan.subscribers <= 10)
     }

@@ -47,7 +47,7 @@ struct ReceiveCommand: Command {
         }
         let failFirst = try arguments.integer("--fail-first", in: 0...1000, default: 0)
         guard failFirst == 0 || statuses.isEmpty else {
-            throw UsageError("storesim receive: --fail-first and --status exclude each other")
+            throw UsageError("storesim receive: --fail-first and --status cannot be combined")
         }
         script = AnswerScript(failFirst: failFirst, statuses: statuses)
         json = arguments.isSet("--json")

@@ -98,7 +98,7 @@ struct CustomerPageTests {
                 WHAT HAPPENED, in the order of signing
                   2026-09-21 14:13:20  DID_RENEW
                       auto-renew off
-                      → CANCELLATION (UNSUBSCRIBE): no endpoint wanted it
+                      → CANCELLATION (UNSUBSCRIBE): no endpoint selects it
                   2026-09-21 14:13:20  DID_RENEW (came 2026-09-22 14:13:20)
                       auto-renew off
                       → CANCELLATION (UNSUBSCRIBE):
@@ -137,7 +137,7 @@ struct CustomerPageTests {
                 WHAT HAPPENED, in the order of arrival
                   2026-09-21 14:13:20  DID_RENEW
                       auto-renew off
-                      → CANCELLATION (UNSUBSCRIBE): no endpoint wanted it
+                      → CANCELLATION (UNSUBSCRIBE): no endpoint selects it
                   2026-09-22 14:13:20  DID_RENEW (signed 2026-09-21 14:13:20)
 
                 """))

@@ -55,7 +55,7 @@ struct EndpointAddressTests {
         for (options, wanted) in [
             (["--authorization-file", headers], "must have one line"),
             (["--authorization-file", "\(bench.folder)/none"], "cannot be read"),
-            (["--authorization-file", authorization, "--authorization", "x"], "exclude each other"),
+            (["--authorization-file", authorization, "--authorization", "x"], "cannot be combined"),
         ] {
             let outcome = bench.run(["endpoints", "add", url] + options)
             #expect(outcome.status == 2)

@@ -36,7 +36,7 @@ struct RemoteUsageTests {
         let wrong = run(["status"] + url, ["ENTITLED_KEY": "sk_secret word"])
         #expect(wrong.status == 2 && wrong.errors.contains("begins with op_") && !wrong.errors.contains("word"))
         let both = run(["status"] + url, ["ENTITLED_KEY": Self.key, "ENTITLED_KEY_FILE": "/none"])
-        #expect(both.status == 2 && both.errors.contains("exclude each other"))
+        #expect(both.status == 2 && both.errors.contains("cannot be combined"))
         #expect(run(["status", "--key-file", "/none"]).errors.contains("--key-file needs --url"))
         #expect(run(["status", "--key-file", "/none"] + url).errors.contains("cannot be read"))
         let unreachable = run(["status"] + url, ["ENTITLED_KEY": Self.key])
@@ -93,7 +93,7 @@ struct RemoteUsageTests {
     @Test(arguments: [
         ("retry", "is not available (503); try again in 7 s"),
         ("status/503", "is not available (503); try again later"),
-        ("status/429", "takes no more requests now (429); try again later"),
+        ("status/429", "accepts no more requests for now (429); try again later"),
         ("redirect", "is not an operator API (it answers 302, which leads elsewhere"),
         ("status/401", "is not an operator API (it answers 401 by itself"),
         ("status/200", "is not an operator API (the answer is not JSON)"), ("garbage", "127.0.0.1"),

@@ -230,7 +230,7 @@ struct DoctorTests {
             sql: "UPDATE entitled.lane SET lease_until = '-infinity' WHERE lane = 7"),
         Damage(
             "hosts that differ",
-            "work.configuration warning processes work by different configurations: 000000000008: api on a since "
+            "work.configuration warning processes use different configurations: 000000000008: api on a since "
                 + "1970-01-01T00:00:00Z, worker on b since 1970-01-01T00:00:00Z; 000000000007: ingest on c since",
             "entitled check-config --set",
             sql: """
@@ -240,7 +240,7 @@ struct DoctorTests {
                 """),
         Damage(
             "a file that no process has read",
-            "work.configuration warning no process works by the configuration of this host",
+            "work.configuration warning no process uses the configuration of this host",
             "systemctl reload",
             sql: """
                 INSERT INTO entitled.process (id, role, host, version, started_ms, configuration)

@@ -85,7 +85,7 @@ struct BackwardScan {
         return nil
     }
 
-    private static let slow = PostgresError(.query, "a part of a list takes too long", sqlstate: "57014")
+    private static let slow = PostgresError(.query, "a page of a list takes too long", sqlstate: "57014")
 
     /// Nil where it takes too long, which does not end the transaction.
     private func rows<Row>(

@@ -60,8 +60,8 @@ package enum ListCursorError: Error, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .unreadable: "is not a cursor of a list; use the value of `next` of the page before"
-        case .otherFilters: "belongs to a list with other filters; repeat the filters of the page before"
+        case .unreadable: "is not a cursor of a list; use the value of `next` of the previous page"
+        case .otherFilters: "belongs to a list with other filters; repeat the filters of the previous page"
         }
     }
 }

@@ -58,7 +58,7 @@ struct AppleExtendAllCommand: ParsableCommand {
                     ]))
             } else {
                 context.terminal.print(
-                    "Apple has begun; see: entitled apple extend-all \(product) --status \(wanted.requestIdentifier)"
+                    "Apple has begun; see `entitled apple extend-all \(product) --status \(wanted.requestIdentifier)`"
                         + " --environment \(environment.rawValue)")
             }
             return 0

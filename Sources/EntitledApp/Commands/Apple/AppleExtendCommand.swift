@@ -34,7 +34,9 @@ struct AppleExtendCommand: ParsableCommand {
                 context)
             let result = try session.client.extendRenewal(
                 of: state.originalTransactionID, wanted, in: found.environment)
-            guard result.isDone else { throw CommandFailure("Apple did not extend it and gave no reason") }
+            guard result.isDone else {
+                throw CommandFailure("Apple did not extend the subscription and gave no reason")
+            }
             if context.json {
                 context.terminal.document(
                     .object([

@@ -14,7 +14,7 @@ struct AppleExtensionOptions: ParsableArguments {
     func `extension`() throws(UsageError) -> RenewalExtension {
         guard let days, let reason else { throw UsageError("an extension needs --days and --reason") }
         let identifier = requestIdentifier ?? UUID().uuidString.lowercased()
-        guard identifier.utf8.count <= 128 else { throw UsageError("--request-id has at most 128 characters") }
+        guard identifier.utf8.count <= 128 else { throw UsageError("--request-id can have at most 128 characters") }
         return RenewalExtension(days: days, reason: reason, requestIdentifier: identifier)
     }
 }

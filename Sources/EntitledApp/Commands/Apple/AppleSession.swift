@@ -34,7 +34,8 @@ struct AppleSession {
             throw CommandFailure("no app has a server_api in the configuration, so Apple cannot be queried")
         }
         guard able.count == 1 else {
-            throw UsageError("say which app with --app: \(able.map(\.id).joined(separator: ", "))")
+            throw UsageError(
+                "several apps have a Server API key; name one with --app: \(able.map(\.id).joined(separator: ", "))")
         }
         return app
     }

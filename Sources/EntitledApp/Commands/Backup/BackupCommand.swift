@@ -13,10 +13,10 @@ struct BackupCommand: ParsableCommand {
             "For installations without database.url. `entitled run` may work meanwhile; where it does not run, its Postgres is"
             + " started for as long as the copy takes. The folder then holds every record and the key that opens endpoints'"
             + " secrets: keep it as secret as state_dir. The configuration and the files that it names are not part of it."
-            + " A backup that was cut off is refused by `entitled restore`.",
+            + " `entitled restore` rejects a backup that was cut off.",
         examples: ["backup /var/backups/entitled-2026-11-25", "backup /var/backups/today --json"])
 
-    @Argument(.text("DIR"), "The folder to make; it must not exist, or be empty.") private var folder: String
+    @Argument(.text("DIR"), "Folder to create; it must not exist, or must be empty.") private var folder: String
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()

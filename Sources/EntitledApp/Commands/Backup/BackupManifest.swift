@@ -71,7 +71,7 @@ extension BackupManifest {
         guard case .contents(let bytes) = reading else {
             guard reading == .missing else { throw CommandFailure("cannot read \(path): \(reading.failure ?? "")") }
             throw CommandFailure(
-                "\(folder) is no whole backup of `entitled backup`: backup.json, which is written last, is missing")
+                "\(folder) is not a complete backup: backup.json, which is written last, is missing")
         }
         guard let json = try? JSON(parsing: bytes), let format = json["format"]?.intValue else {
             throw CommandFailure("\(path) is damaged: it is not the JSON of a backup")

@@ -9,14 +9,15 @@ import Schemas
 /// `entitled restore`.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "restore", "Make the private Postgres and the sealing key of state_dir from a backup.",
+        "restore", "Restore the private Postgres and the sealing key of state_dir from a backup.",
         discussion:
             "Checks every file of a folder that `entitled backup` made, and puts it into a state_dir that has no private"
-            + " Postgres yet; a rejection changes nothing. Run it as the user that `entitled run` runs as, and start that"
+            + " Postgres yet; a backup that is rejected changes nothing. Run it as the user that `entitled run` runs"
+            + " as, and start that"
             + " afterwards: it upgrades the schema if need be.",
         examples: ["restore /var/backups/entitled-2026-11-25", "restore /var/backups/today --yes --json"])
 
-    @Argument(.text("DIR"), "The folder that `entitled backup` made.") private var folder: String
+    @Argument(.text("DIR"), "Folder that `entitled backup` created.") private var folder: String
     @OptionGroup private var confirmation: Confirmation
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -52,7 +53,7 @@ struct RestoreCommand: ParsableCommand {
     private func check(_ manifest: BackupManifest, _ backup: ClusterBackup) throws {
         guard let version = backup.version, version == manifest.postgres else {
             throw CommandFailure(
-                "\(folder) is damaged: backup.json tells of Postgres \(manifest.postgres), and its data are of"
+                "\(folder) is damaged: backup.json names Postgres \(manifest.postgres), but its data are of"
                     + " \(backup.version.map { "Postgres \($0)" } ?? "none")")
         }
         try backup.checkPrograms()
@@ -69,12 +70,12 @@ struct RestoreCommand: ParsableCommand {
         guard manifest.key == .file, let fingerprint = manifest.fingerprint else { return nil }
         let path = SealingKeys.path(in: backup.folder)
         guard try SealingKeys.at(path)?.fingerprint == fingerprint else {
-            throw CommandFailure("\(folder) is no whole backup: it lacks the key \(fingerprint), \(path)")
+            throw CommandFailure("\(folder) is not a complete backup: it lacks the key \(fingerprint), \(path)")
         }
         let target = SealingKeys.path(configuration)
         guard let here = try SealingKeys.at(target) else { return path }
         guard here.fingerprint == fingerprint else {
-            throw CommandFailure("\(target) is another key than \(fingerprint) of the backup: move it away")
+            throw CommandFailure("\(target) is not the key \(fingerprint) of the backup: move it away")
         }
         return nil
     }

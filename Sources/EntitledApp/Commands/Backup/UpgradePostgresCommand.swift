@@ -5,13 +5,13 @@ import Postgres
 /// `entitled upgrade-postgres`.
 struct UpgradePostgresCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "upgrade-postgres", "Bring the private Postgres to the newest installed major version.",
+        "upgrade-postgres", "Upgrade the private Postgres to the newest installed major version.",
         discussion:
             "`entitled run` works with the version that made its data, as long as that is installed. Stop `entitled run`, make a"
             + " backup, install the newer version beside the present one (apt-get install postgresql-17), and run this as the"
             + " user that `entitled run` runs as. pg_upgrade copies the data, so it takes as much room again; a failure"
-            + " leaves the former data in place. Afterwards they stay in state_dir/postgres/data.N, N being their version,"
-            + " until you remove them.",
+            + " leaves the former data in place. The former data then stay in state_dir/postgres/data.N, where N is"
+            + " their version, until you remove them.",
         examples: ["upgrade-postgres", "upgrade-postgres --yes --json"])
 
     @OptionGroup private var confirmation: Confirmation

@@ -10,8 +10,10 @@ struct CatalogCheckCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "check", "Compare entitlements, offerings and purchased products.",
         discussion:
-            "Errors, which end it with 1: products that were bought or are offered and give nothing, packages that no app"
-            + " knows. Warnings: products that are offered and were never bought, entitlements that nothing offered gives.",
+            "Errors (exit status 1): products that were bought or are offered but belong to no entitlement, packages"
+            + " that RevenueCat's SDKs do not know. Warnings: products that are offered but were never bought,"
+            + " entitlements"
+            + " that no offered product gives.",
         examples: ["catalog check", "catalog check --json"])
 
     func run(_ context: CommandContext) throws -> Int32 {

@@ -23,7 +23,9 @@ struct ChartShowCommand: ReadingCommand {
 
     @Argument(.choice(of: ChartName.self, "NAME"), "The chart; `entitled charts list` says what each shows.")
     private var name: ChartName
-    @Option("--from", .moment, "Start, inclusive; default: some 30 days, 26 weeks or 12 months before the end.")
+    @Option(
+        "--from", .moment,
+        "Start of the period, inclusive; default: some 30 days, 26 weeks or 12 months before the end.")
     private var from: TimeArgument?
     @Option("--to", .moment, "End, exclusive; default, and at most: the last refresh.") private var to: TimeArgument?
     @Option("--by", .choice(of: ChartQuestion.Step.self, "STEP"), "Length of the parts; default: month.")
@@ -36,7 +38,7 @@ struct ChartShowCommand: ReadingCommand {
     @Flag("--csv", "Print the rows for spreadsheets. Texts that begin like formulas get a '.") private var isCSV: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
-        if isCSV, context.json { throw UsageError("--csv and --json exclude each other") }
+        if isCSV, context.json { throw UsageError("--csv and --json cannot be combined") }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.api)
         let answer: ChartAnswer

@@ -12,8 +12,9 @@ struct CompareCommand: ParsableCommand {
             "Reads RevenueCat's scheduled export of transactions, or a table of your own that `entitled import` takes, and"
             + " compares each row with the record here: whether the transaction is known, who owns it, which entitlements it"
             + " gives, and, for the newest transaction of a purchase, when its access ends. Then it looks for purchases that"
-            + " the file lacks. Differences are grouped by cause. Nothing is written, and Apple is not asked. Take a whole"
-            + " export, and no increment. Exit status 1 if there is a difference, or a row that cannot be read.",
+            + " the file lacks. Differences are grouped by cause. Nothing is written, and Apple is not asked. Use a"
+            + " full export, not an incremental one. Exit status 1 if there is a difference, or a row that cannot be"
+            + " read.",
         examples: [
             "compare --csv transactions.csv --app demo",
             "compare --csv transactions.csv --app demo --differences differences.csv --json",

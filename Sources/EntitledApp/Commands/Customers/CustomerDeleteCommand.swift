@@ -14,9 +14,10 @@ struct CustomerDeleteCommand: ParsableCommand {
         discussion:
             "Apple continues to charge for subscriptions. pseudonymise: purchases, events and the log stay, with pseudonyms for"
             + " the ids, without attributes, account tokens and consumers' answers. erase: everything about the purchases is deleted"
-            + " too, and later notifications create a new, anonymous customer. The setting is privacy.deletion. A new purchase"
-            + " with the same id creates a new customer. Consumers get no event. It cannot be undone; interrupted, a worker finishes"
-            + " it. It does not reach backups and webhooks that were sent.",
+            + " too, and later notifications create a new, anonymous customer. The default is privacy.deletion. A new"
+            + " purchase"
+            + " with the same id creates a new customer. Consumers get no event. It cannot be undone; if it is"
+            + " interrupted, a worker finishes it. It does not reach backups and webhooks that were sent.",
         examples: [
             "customers delete user-42 --reason 'asked by mail on 2026-11-20'", "customers delete user-42 --erase",
         ])
@@ -28,7 +29,7 @@ struct CustomerDeleteCommand: ParsableCommand {
     @OptionGroup private var confirmation: Confirmation
 
     func validate() throws {
-        if isErased, isPseudonymised { throw UsageError("--erase and --pseudonymise exclude each other") }
+        if isErased, isPseudonymised { throw UsageError("--erase and --pseudonymise cannot be combined") }
     }
 
     /// Nil: as the configuration says.

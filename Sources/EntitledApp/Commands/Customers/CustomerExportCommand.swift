@@ -12,8 +12,8 @@ struct CustomerExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "export", "Export all stored data of a customer as one JSON document.",
         discussion:
-            "It includes the data that Apple signed, so that it can be verified, each webhook and its answer. The file can"
-            + " be read by its owner only.",
+            "It includes the data that Apple signed, which can be verified, and each webhook with its answer. Only"
+            + " the owner of the file can read it.",
         examples: ["customers export user-42 --output user-42.json"])
 
     @Argument(CustomerIDs.any) private var anyID: String

@@ -13,9 +13,9 @@ struct CustomerGrantCommand: RemoteCommand {
         discussion:
             "Takes effect at once. Consumers get NON_RENEWING_PURCHASE with the store PROMOTIONAL, and at its end"
             + " EXPIRATION. Endpoints with --app get neither, except --app '$promotional'. The same grant within two hours"
-            + " changes nothing. A month is one of the calendar, in UTC. A grant stays with its customer when purchases"
-            + " are transferred, and ends when the customer is deleted. With --url the customer must exist, and --reason is"
-            + " needed. \(ChangeOptions.help)",
+            + " changes nothing. Months are calendar months, in UTC. A grant stays with its customer when purchases"
+            + " are transferred, and ends when the customer is deleted. With --url the customer must exist, and"
+            + " --reason is required. \(ChangeOptions.help)",
         examples: [
             "customers grant user-42 pro --duration monthly --reason 'ticket 77'",
             "customers grant user-43 pro --duration weekly --create",
@@ -45,7 +45,7 @@ struct CustomerGrantCommand: RemoteCommand {
         case (nil, let until?):
             guard start == nil else { throw UsageError("--start needs --duration") }
             return .until(until.milliseconds(now: now))
-        default: throw UsageError("one of --duration and --until is required")
+        default: throw UsageError("grant needs either --duration or --until")
         }
     }
 

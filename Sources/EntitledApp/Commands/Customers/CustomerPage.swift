@@ -158,7 +158,7 @@ package struct CustomerPage {
         let name = "    → \(event.type)\(event.reason.map { " (\($0))" } ?? "")"
         guard let trace = event.trace else { return ["\(name): not on record"] }
         guard trace.isKept else { return ["\(name): no longer on record"] }
-        guard !trace.deliveries.isEmpty else { return ["\(name): no endpoint wanted it"] }
+        guard !trace.deliveries.isEmpty else { return ["\(name): no endpoint selects it"] }
         guard let only = trace.deliveries.first, trace.deliveries.count == 1 else {
             return ["\(name):"] + trace.deliveries.map { "        \(CustomerPage.sentence($0, of: trace))" }
         }

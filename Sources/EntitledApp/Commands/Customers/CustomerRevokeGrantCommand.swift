@@ -11,8 +11,8 @@ struct CustomerRevokeGrantCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "revoke-grant", "Revoke a customer's grants of an entitlement.",
         discussion:
-            "Consumers receive CANCELLATION and EXPIRATION for each active grant. Purchases do not change. With --url,"
-            + " --reason is needed. \(ChangeOptions.help)",
+            "Consumers receive CANCELLATION and EXPIRATION for each active grant. Purchases do not change. With"
+            + " --url, --reason is required. \(ChangeOptions.help)",
         examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String

@@ -50,7 +50,7 @@ struct DeliveryName {
     }
 
     private func several(_ found: [(id: String, endpoint: String)]) -> CommandFailure {
-        guard !found.isEmpty else { return CommandFailure("the event \(text) has no delivery: no endpoint wanted it") }
+        guard !found.isEmpty else { return CommandFailure("the event \(text) has no delivery: no endpoint selects it") }
         let list = found.map { "\($0.id) to \($0.endpoint)" }.joined(separator: ", ")
         return CommandFailure("the event \(text) has \(found.count) deliveries: \(list); give the id of one of them")
     }

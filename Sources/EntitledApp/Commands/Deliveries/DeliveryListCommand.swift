@@ -31,7 +31,7 @@ struct DeliveryListCommand: ReadingCommand, RemoteCommand {
     @OptionGroup var part: ListPageOptions
 
     func validate() throws {
-        if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }
+        if event != nil, customer != nil { throw UsageError("--event and --customer cannot be combined") }
         if let status, DeliveryState.statuses(status) == nil {
             throw UsageError("--status \(status) is not an HTTP status such as 404, or a class such as 5xx")
         }
@@ -130,7 +130,7 @@ struct DeliveryFilterOptions: ParsableArguments {
     }
 
     func validate() throws(UsageError) {
-        if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }
+        if event != nil, customer != nil { throw UsageError("--event and --customer cannot be combined") }
         if let status, DeliveryState.statuses(status) == nil {
             throw UsageError("--status \(status) is not an HTTP status such as 404, or a class such as 5xx")
         }

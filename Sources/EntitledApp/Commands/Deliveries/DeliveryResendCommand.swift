@@ -30,7 +30,7 @@ struct DeliveryResendCommand: RemoteCommand {
     func validate() throws {
         try matching.check(target, named: "ID", filter.members)
         try filter.validate()
-        if matching.isGiven, asNewID { throw UsageError("--as-new-id and --matching exclude each other") }
+        if matching.isGiven, asNewID { throw UsageError("--as-new-id and --matching cannot be combined") }
         if !matching.isGiven, let lonely = filter.members.first(where: { $0.value != nil }) {
             throw UsageError("a filter such as --\(lonely.name.replacing("_", with: "-")) needs --matching")
         }
@@ -85,7 +85,8 @@ struct DeliveryResendCommand: RemoteCommand {
             throw CommandFailure("raw notifications keep Apple's UUID: remove --as-new-id")
         case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
         case .bodyUnclear:
-            throw CommandFailure("its event's body does not name its id once, so it cannot get another")
+            throw CommandFailure(
+                "the body of its event does not contain the event's id exactly once, so the event cannot get a new id")
         case .sent(let event, let delivery):
             if context.json {
                 context.terminal.document(

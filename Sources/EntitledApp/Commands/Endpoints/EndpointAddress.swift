@@ -25,7 +25,7 @@ enum EndpointAddress {
         let policy = AddressPolicy(allowedNetworks: allowed)
         if isProxied {
             if case .refused(let reason) = policy.verdictBehindProxy(for: url) {
-                throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
+                throw CommandFailure("webhooks may not be sent to \(url.origin): \(reason)")
             }
             return url.text
         }
@@ -33,7 +33,7 @@ enum EndpointAddress {
         case .addresses(let addresses):
             if case .refused(let reason) = policy.verdict(for: url, at: addresses) {
                 throw CommandFailure(
-                    "nothing may be sent to \(url.origin): \(reason) (see webhooks.allow_private_networks)")
+                    "webhooks may not be sent to \(url.origin): \(reason) (see webhooks.allow_private_networks)")
             }
         case let failure where url.scheme == .http:
             throw CommandFailure(
@@ -41,7 +41,7 @@ enum EndpointAddress {
         case let failure:
             // Once the name resolves, the port could be right only in a network that is allowed; then it can be added.
             if case .refused(let reason) = policy.verdict(forPortOf: url) {
-                throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
+                throw CommandFailure("webhooks may not be sent to \(url.origin): \(reason)")
             }
             warn("warning: \(url.host) \(failure.fault); until it has an address, webhooks wait and are tried again")
         }

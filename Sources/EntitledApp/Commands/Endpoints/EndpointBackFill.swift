@@ -23,6 +23,6 @@ enum EndpointBackFill {
     static func text(_ job: Job, on connection: PostgresConnection) throws -> String {
         let sender =
             try JobTable.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running; the next one sends"
-        return "\(sender) it the events since then; see: entitled replay show \(job.id)"
+        return "\(sender) it the events since then; see `entitled replay show \(job.id)`"
     }
 }

@@ -17,15 +17,17 @@ enum EndpointCommands {
 
     static let extensionVersion = OptionDeclaration(
         "--extension-version", .text("VERSION"),
-        "With --format firebase, the version of the extension, which takes no other; without it"
+        "With --format firebase, the version of the extension, which accepts events of no other; default:"
             + " \(EndpointFormat.newestExtension).")
 
-    static let eventOrExcept = "--event and --except exclude each other: the first names all types that it gets"
+    static let eventOrExcept =
+        "--event and --except cannot be combined: --event lists every type that the endpoint receives"
 
     static let ordering = OptionDeclaration(
         "--ordering", .choice(of: Ordering.self, "ORDERING"),
-        "purchase: the next event of a purchase goes only when the one before it is delivered or given up; none, the"
-            + " default: each goes at once.")
+        "purchase: the next event of a purchase is sent only when the one before it was delivered or is dead; none,"
+            + " the default: each is sent at once."
+    )
 
     static func open(_ configuration: Configuration) throws -> (PostgresConnection, SecretSealer) {
         let connection = try DatabaseAccess(configuration).connect(.worker)
@@ -86,7 +88,7 @@ enum EndpointCommands {
 
     static func noSuch(_ id: String, on connection: PostgresConnection) throws -> CommandFailure {
         let hint = NearestName.hint(forID: id, among: try EndpointTable.list(on: connection).map(\.id))
-        return CommandFailure("there is no endpoint \(id)\(hint); see: entitled endpoints list")
+        return CommandFailure("there is no endpoint \(id)\(hint); see `entitled endpoints list`")
     }
 }
 

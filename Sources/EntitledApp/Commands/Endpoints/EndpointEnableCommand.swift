@@ -28,7 +28,7 @@ struct EndpointEnableCommand: RemoteCommand {
     }
 
     func validate() throws {
-        if delivers, drops { throw UsageError("--deliver-held and --drop-held exclude each other") }
+        if delivers, drops { throw UsageError("--deliver-held and --drop-held cannot be combined") }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {

@@ -18,7 +18,7 @@ enum EndpointFilters {
         // What was granted is of no app, and has a name in its place.
         for app in apps where !configured.contains(app) && app != Grant.app {
             throw UsageError(
-                "--app \(app): no such app is configured; configured are \(configured.joined(separator: ", "))")
+                "--app \(app): no app has this id; configured: \(configured.joined(separator: ", "))")
         }
     }
 

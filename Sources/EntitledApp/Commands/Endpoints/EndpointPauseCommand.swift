@@ -8,7 +8,7 @@ import Schemas
 /// `entitled endpoints pause`.
 struct EndpointPauseCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
-        "pause", "Send nothing to an endpoint until a time; its deliveries wait.",
+        "pause", "Send nothing to an endpoint until a time; its deliveries stay pending.",
         discussion:
             "The endpoint stays enabled, and nothing is lost or given up. `endpoints enable` ends a pause. \(ChangeOptions.help)",
         examples: ["endpoints pause ID --for 2h", "endpoints pause ID --until 2027-01-01T06:00:00Z"])
@@ -20,7 +20,7 @@ struct EndpointPauseCommand: RemoteCommand {
     @OptionGroup private var change: ChangeOptions
 
     func validate() throws {
-        guard (until == nil) != (length == nil) else { throw UsageError("one of --until and --for is required") }
+        guard (until == nil) != (length == nil) else { throw UsageError("pause needs either --until or --for") }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {

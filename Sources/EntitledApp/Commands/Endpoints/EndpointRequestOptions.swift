@@ -64,7 +64,7 @@ struct EndpointRequestOptions: ParsableArguments {
             headers.append(header)
         }
         guard headers.count <= CustomHeader.limit else {
-            throw UsageError("--header: an endpoint has at most \(CustomHeader.limit) headers of its own")
+            throw UsageError("--header: an endpoint can have at most \(CustomHeader.limit) headers of its own")
         }
         return headers
     }

@@ -10,14 +10,15 @@ import Subscriptions
 struct EndpointRotateSecretCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "rotate-secret", "Create a new secret and print it once; former secrets also sign for a while.",
-        discussion: "Each former secret keeps its end, but ends after --overlap at the latest. After a"
-            + " leak: --overlap 0s, which ends all former ones now. Where there is a key pair, it is rotated too.",
+        discussion:
+            "Each former secret expires when it was going to, but after --overlap at the latest. After a leak, give"
+            + " --overlap 0s, which ends all former secrets at once. A key pair, if there is one, is rotated too.",
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 
     @Argument(EndpointCommands.id) private var id: String
     @Option(
         "--overlap", .duration(.zero...EndpointSecrets.overlapLimit),
-        "How long former secrets also sign at most; default: 24h.")
+        "How long former secrets also sign, at most; default: 24h.")
     private var overlap: Duration = EndpointSecrets.standardOverlap
     @OptionGroup private var confirmation: Confirmation
     @OptionGroup private var givenSecret: WebhookSecretOption

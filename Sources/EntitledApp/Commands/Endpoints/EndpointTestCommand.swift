@@ -32,7 +32,8 @@ struct EndpointTestCommand: ParsableCommand {
             context.terminal.document(.object(["id": .string(endpoint.id), "event_id": .string(event.id)]))
         } else {
             context.terminal.print(
-                "\(event.new.type) event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)"
+                "\(event.new.type) event \(event.id) is on its way; see `entitled deliveries list --endpoint"
+                    + " \(endpoint.id)`"
             )
             if context.terminal.screen != nil {
                 let id = DeliveryID(lane: event.new.lane, event: event.new.id, endpoint: endpoint.id)

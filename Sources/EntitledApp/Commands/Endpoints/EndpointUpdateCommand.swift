@@ -64,12 +64,12 @@ struct EndpointUpdateCommand: ParsableCommand {
             hasFilter || url != nil || !requestOptions.isEmpty || ordering != nil || hasNoAuthorization
                 || !withoutHeaders.isEmpty || changes.isAsymmetric != nil || include != nil || extensionVersion != nil
         else {
-            throw UsageError("endpoints update needs an option to change; see entitled endpoints update --help")
+            throw UsageError("endpoints update needs at least one option; see `entitled endpoints update --help`")
         }
     }
 
     private func exclude(_ option: String, _ isGiven: Bool, _ other: String, _ isOtherGiven: Bool) throws {
-        if isGiven, isOtherGiven { throw UsageError("\(option) and \(other) exclude each other") }
+        if isGiven, isOtherGiven { throw UsageError("\(option) and \(other) cannot be combined") }
     }
 
     /// Nil where the filter stays; empty where it goes.
@@ -90,7 +90,8 @@ struct EndpointUpdateCommand: ParsableCommand {
             throw CommandFailure("endpoint \(former.id) receives raw notifications, which have no order")
         }
         guard former.formatName == EndpointFormat.revenuecat.name || changes.includesSubscriber != true else {
-            throw CommandFailure("endpoint \(former.id) gets \(former.formatName), and only events include customers")
+            throw CommandFailure(
+                "endpoint \(former.id) receives \(former.formatName), and only events can include customers")
         }
         guard former.extensionVersion != nil || changes.extensionVersion == nil else {
             throw CommandFailure("endpoint \(former.id) does not have the format firebase, so it has no version")
@@ -116,7 +117,7 @@ struct EndpointUpdateCommand: ParsableCommand {
                 "the present headers cannot be opened with webhooks.secret_keys: set each again with --header, "
                     + "or remove it with --no-header (\(former.headerNames.joined(separator: ", ")))")
         case .tooManyHeaders:
-            throw CommandFailure("an endpoint has at most \(CustomHeader.limit) headers of its own")
+            throw CommandFailure("an endpoint can have at most \(CustomHeader.limit) headers of its own")
         }
         try EndpointCommands.show(id, configuration, on: connection, context)
         return 0

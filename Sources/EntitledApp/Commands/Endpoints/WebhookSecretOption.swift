@@ -7,7 +7,7 @@ struct WebhookSecretOption: ParsableArguments {
     private var secret: String?
     @Option(
         "--secret-file", .file,
-        "The same from a file, - for standard input: other users of this host see what options hold.")
+        "Read the secret from a file, - for standard input, because other users of this host can see options.")
     private var file: String?
 
     /// Reads the file.

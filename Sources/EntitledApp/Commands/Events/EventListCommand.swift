@@ -26,7 +26,7 @@ struct EventListCommand: ReadingCommand, RemoteCommand {
     @OptionGroup private var part: ListPageOptions
 
     func validate() throws {
-        if customer != nil, purchase != nil { throw UsageError("--customer and --purchase exclude each other") }
+        if customer != nil, purchase != nil { throw UsageError("--customer and --purchase cannot be combined") }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {

@@ -15,7 +15,7 @@ import Subscriptions
 /// `entitled import`.
 struct ImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "import", "Bring in customers and purchases from RevenueCat or tables of your own.",
+        "import", "Import customers and purchases from RevenueCat or from tables of your own.",
         discussion:
             "The file is CSV in UTF-8, with commas, semicolons or tabs: RevenueCat's scheduled export as it is, or columns of"
             + " your own: app_user_id, one of original_transaction_id, transaction_id, jws, receipt, and, if you have them,"

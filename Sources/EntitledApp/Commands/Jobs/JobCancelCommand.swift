@@ -7,7 +7,7 @@ import Schemas
 struct JobCancelCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "cancel", "Cancel a job; queued deliveries are still sent.",
-        discussion: "A change of one step ends by itself. \(ChangeOptions.help)",
+        discussion: "A change of one step cannot be cancelled: it ends by itself. \(ChangeOptions.help)",
         examples: ["jobs cancel 12", "jobs cancel 12 --url https://console.example.com --reason 'ticket 77'"])
 
     @OptionGroup private var job: JobArgument
@@ -26,7 +26,7 @@ struct JobCancelCommand: RemoteCommand {
             || connection.transaction { try ChangeTable.cancel(job.number, by: actor, on: connection) != nil }
         guard isCancelled else {
             guard let found = try JobTable.find(job.number, on: connection) else {
-                throw CommandFailure("there is no job \(job.number); see: entitled jobs list")
+                throw CommandFailure("there is no job \(job.number); see `entitled jobs list`")
             }
             throw CommandFailure(
                 found.state == .running

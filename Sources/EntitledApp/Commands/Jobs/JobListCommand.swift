@@ -5,7 +5,7 @@ import Database
 /// `entitled jobs list`.
 struct JobListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
-        "list", "List jobs, newest first: replays, imports and the changes that operators asked for.",
+        "list", "List jobs, newest first: replays, imports and the changes that operators requested.",
         discussion: "--json prints the answer of the operator API.",
         examples: ["jobs list --state running", "jobs list --json"])
 

@@ -8,7 +8,7 @@ struct JobShowCommand: ReadingCommand, RemoteCommand {
         examples: ["jobs show 12", "jobs show 12 --wait", "jobs show 12 --watch 2s"])
 
     @OptionGroup private var job: JobArgument
-    @Flag("--wait", "Wait until the job is over; exit status 1 unless it was done.") private var waits: Bool
+    @Flag("--wait", "Wait until the job has ended; exit status 1 unless its state is done.") private var waits: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
         let source = try context.operators()

@@ -10,8 +10,8 @@ struct MatchingOptions: ParsableArguments {
     @OptionGroup private var confirmation: Confirmation
 
     static let help =
-        "With --matching a worker changes all that the list has with the same filters, in a job that is asked for on the host or"
-        + " by --url."
+        "With --matching a worker changes everything that the list shows with the same filters, as a job, requested"
+        + " on the host or with --url."
 
     /// - Parameters:
     ///   - target: the id of one row, if it was given.
@@ -22,7 +22,7 @@ struct MatchingOptions: ParsableArguments {
             guard target != nil else { throw UsageError("one of \(name) and --matching is required") }
             return
         }
-        if target != nil { throw UsageError("\(name) and --matching exclude each other") }
+        if target != nil { throw UsageError("\(name) and --matching cannot be combined") }
         if !filters.contains(where: { $0.value != nil }) { throw UsageError("--matching needs a filter") }
     }
 
@@ -73,7 +73,9 @@ struct MatchingOptions: ParsableArguments {
         }
         guard let remote = context.remote else { return ExitStatus.failed }
         let answer = try remote.post(["jobs"], document, plan: plan).answer
-        guard let job = answer["job"]?.intValue else { throw CommandFailure("the answer names no job") }
+        guard let job = answer["job"]?.intValue else {
+            throw CommandFailure("the answer of the operator API names no job")
+        }
         return try change.tell(job, answer, of: remote, context)
     }
 

@@ -7,17 +7,17 @@ import Schemas
 /// `entitled journal apply`.
 struct JournalApplyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "apply", "Give a restored database back what a journal has and it lost.",
+        "apply", "Restore what the database lost from a journal.",
         discussion:
-            "Each entry is applied once, in the order of the file; what is there already stays as it is, so that the command"
-            + " may be run again at any time, also beside running processes. Deletions are made once more, and nothing about"
-            + " the customers whom they reach comes back. No webhooks are sent. A file that is damaged, cut off or of"
+            "Each entry is applied once, in the order of the file; what exists stays as it is, so the command may be"
+            + " run again at any time, also beside running processes. Deletions are repeated, so that nothing about"
+            + " deleted customers comes back. No webhooks are sent. A file that is damaged, cut off or of"
             + " another installation is refused as a whole, before anything changes.",
         examples: ["journal apply /backup/entitled.journal --dry-run", "journal apply /backup/entitled.journal"])
 
     @Argument(.file, "The file that `journal export` wrote.") private var file: String
-    @Flag("--dry-run", "Count; change nothing.") private var isDry: Bool
-    @Flag("--without-key", "Apply also if this host lacks the key that seals the journal's secrets.")
+    @Flag("--dry-run", "Count only; change nothing.") private var isDry: Bool
+    @Flag("--without-key", "Apply even if this host lacks the key that seals the journal's secrets.")
     private var isWithoutKey: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {

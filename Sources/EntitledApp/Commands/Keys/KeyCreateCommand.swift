@@ -42,7 +42,7 @@ struct KeyCreateCommand: ParsableCommand {
             throw UsageError(
                 apps.isEmpty
                     ? "no app is configured"
-                    : "--app must be one of the configured apps: \(apps.joined(separator: ", "))")
+                    : "--app: no app has this id; configured: \(apps.joined(separator: ", "))")
         }
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let (id, key) = try APIKeyTable.create(

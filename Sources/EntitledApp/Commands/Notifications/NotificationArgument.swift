@@ -38,8 +38,9 @@ extension NotificationNaming {
     /// - Parameter received: ms since 1970.
     func dropped(_ received: Int64) -> CommandFailure {
         CommandFailure(
-            "\(uuid) came on \(Day(of: received).text) and is no longer kept (retention.notifications); what it said of"
-                + " purchases is")
+            "\(uuid) came on \(Day(of: received).text) and is no longer stored (retention.notifications); its facts"
+                + " about purchases are"
+        )
     }
 
     /// - Parameter scopes: the apps and environments that have the UUID.

@@ -67,7 +67,7 @@ struct NotificationShowCommand: ReadingCommand, RemoteCommand {
     private func showRaw(_ signedPayload: [UInt8], gap: String?, _ context: CommandContext) throws {
         if let gap { throw CommandFailure(gap) }
         guard !signedPayload.isEmpty else {
-            throw CommandFailure("it is an answer that Apple gave, and signed in parts only: leave out --raw")
+            throw CommandFailure("it is a status answer, of which Apple signed only parts: leave out --raw")
         }
         if context.json {
             context.terminal.document(

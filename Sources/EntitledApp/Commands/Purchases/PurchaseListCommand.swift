@@ -11,8 +11,8 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List purchases, most recently changed first.",
         discussion:
-            "With --customer or --id those of one customer, or of one id, in the order of their original transaction ids; with"
-            + " --url one of the two is needed.",
+            "With --customer or --id, the purchases of one customer or of one id, ordered by original transaction id;"
+            + " --url requires one of the two.",
         examples: [
             "purchases list --unclaimed", "purchases list --customer user-42",
             "purchases list --environment Production --json",
@@ -27,13 +27,13 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
 
     func validate() throws {
         guard [isUnclaimed, customer != nil, id != nil].count(where: { $0 }) < 2 else {
-            throw UsageError("--unclaimed, --customer and --id exclude each other")
+            throw UsageError("--unclaimed, --customer and --id cannot be combined")
         }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
         guard customer == nil, id == nil, context.remote == nil else {
-            if customer == nil, id == nil { throw UsageError("with --url, one of --customer and --id is needed") }
+            if customer == nil, id == nil { throw UsageError("purchases list needs --customer or --id with --url") }
             let list = try context.operators().list(
                 ["purchases"],
                 [("customer", customer), ("id", id), ("app", app), ("environment", environment?.rawValue)], after: nil,

@@ -11,7 +11,7 @@ enum ReplayJobPage {
     static let id = ArgumentDeclaration(.integer(1...Int64.max, "ID"), "Replay number from `replay list`.")
 
     static func noSuch(_ id: Int64) -> CommandFailure {
-        CommandFailure("there is no replay \(id); see: entitled replay list")
+        CommandFailure("there is no replay \(id); see `entitled replay list`")
     }
 
     static func show(_ job: Job, _ context: CommandContext) {

@@ -20,7 +20,7 @@ struct ReplayListCommand: ReadingCommand {
             return 0
         }
         guard !jobs.isEmpty else {
-            context.terminal.print("no replays yet; see: entitled replay webhooks --help")
+            context.terminal.print("no replays yet; see `entitled replay webhooks --help`")
             return 0
         }
         var table = TextTable([

@@ -42,7 +42,7 @@ struct ReplayWebhooksCommand: ParsableCommand {
 
     func validate() throws {
         guard modes.count <= 1 else {
-            throw UsageError("\(modes.map { "--\($0.rawValue)" }.joined(separator: " and ")) exclude each other")
+            throw UsageError("\(modes.map { "--\($0.rawValue)" }.joined(separator: " and ")) cannot be combined")
         }
     }
 
@@ -159,8 +159,8 @@ struct ReplayWebhooksCommand: ParsableCommand {
                 "no worker is running, so nothing is sent: the next worker that starts resumes replay \(job.id)")
         } else {
             context.terminal.print(
-                "\(job.counts.queued) queued\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"
-                    + " --endpoint \(endpointID)")
+                "\(job.counts.queued) queued\(ReplayText.skipped(job.counts.skipped)); see `entitled deliveries list"
+                    + " --endpoint \(endpointID)`")
         }
         return 0
     }

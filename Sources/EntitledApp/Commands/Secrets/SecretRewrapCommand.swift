@@ -7,7 +7,7 @@ import Schemas
 /// `entitled secrets rewrap`.
 struct SecretRewrapCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "rewrap", "Reencrypt all secrets with the newest of webhooks.secret_keys.",
+        "rewrap", "Re-encrypt all secrets with the newest of webhooks.secret_keys.",
         discussion: """
             To change the key: 1. create one (openssl rand -base64 32) and put it first into webhooks.secret_keys on every \
             host, before the old one, and restart the workers; nothing uses it yet. 2. Run this command on one host; from then \

@@ -15,7 +15,7 @@ struct SecretFiles {
     /// Makes the folder, for its user alone, where there is none.
     func makeFolder() throws {
         guard mkdir(folder, 0o700) != 0, errno != EEXIST else { return }
-        throw CommandFailure("cannot make \(folder): \(String(cString: strerror(errno)))")
+        throw CommandFailure("cannot create \(folder): \(String(cString: strerror(errno)))")
     }
 
     /// Runs the body while no other process writes files here. What one that was killed left unfinished is removed first.

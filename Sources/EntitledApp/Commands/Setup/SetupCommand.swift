@@ -29,9 +29,10 @@ struct SetupCommand: ParsableCommand {
     private var owner: String?
     @Flag(
         "--new-passwords",
-        "Set new passwords for roles that can log in already, and of which this host has no file or one with another password; files of other hosts no longer work then."
+        "Set new passwords for roles that can log in already, but whose password this host lacks or has wrong; the"
+            + " files of other hosts stop working then."
     ) private var renews: Bool
-    @Flag("--dry-run", "Show what would be made; change nothing.") private var isDry: Bool
+    @Flag("--dry-run", "Show what would be created; change nothing.") private var isDry: Bool
     @OptionGroup private var confirmation: Confirmation
 
     func validate() throws {

@@ -19,7 +19,8 @@ enum SetupRefusal {
 
     static func expired(_ role: StandingRole, _ expiry: String) -> CommandFailure {
         CommandFailure(
-            "the password of the Postgres role \(role.name) was valid until \(expiry), so that it cannot log in. Nothing was"
+            "the password of the Postgres role \(role.name) expired at \(expiry), so the role cannot log in. Nothing"
+                + " was"
                 + " changed: to let it, run ALTER ROLE \(PostgresIdentifier.quoted(role.name)) VALID UNTIL 'infinity'")
     }
 
@@ -33,12 +34,12 @@ enum SetupRefusal {
 
     static func notAllowed(_ key: String, _ message: String) -> CommandFailure {
         CommandFailure(
-            "\(key) is set, and does not work: \(message). Nothing was changed, as a new password would not help:"
+            "\(key) is set but does not work: \(message). Nothing was changed, as a new password would not help:"
                 + " pg_hba.conf of the server has to let the role in with a password")
     }
 
     static func noDatabase(_ key: String, _ message: String, _ path: String) -> CommandFailure {
-        CommandFailure("\(key) is set, and does not work: \(message). Nothing was changed: correct \(path)")
+        CommandFailure("\(key) is set but does not work: \(message). Nothing was changed: correct \(path)")
     }
 
     static func otherServer(_ database: String) -> CommandFailure {
@@ -49,7 +50,8 @@ enum SetupRefusal {
 
     static func otherPlace(_ key: String, _ own: String, _ wanted: String, _ path: String) -> CommandFailure {
         CommandFailure(
-            "\(key) does not work, and leads to \(own), while database.url leads to \(wanted): entitled setup repairs logins at"
+            "\(key) does not work and leads to \(own), while database.url leads to \(wanted): entitled setup repairs"
+                + " logins at"
                 + " that address alone, because a password that is changed there could end a login elsewhere. Nothing was"
                 + " changed: correct \(path), or what keeps the login out there (a pooler such as PgBouncer has passwords"
                 + " of its own)")

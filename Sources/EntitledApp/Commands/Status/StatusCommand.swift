@@ -4,10 +4,11 @@ import CLI
 /// `entitled status`.
 struct StatusCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
-        "status", "Show the installation at a glance: findings, workers and lanes, what waits, endpoints.",
+        "status", "Show the installation at a glance: findings, workers and lanes, backlogs, endpoints.",
         discussion:
-            "The screen has what the key's role sees. --json has the answers of the operator API as `overview`, `workers` and"
-            + " `endpoints`, null for what the role does not see. The backlog is that of the first \(StatusCommand.shown)"
+            "Shows what the key's role may see. --json prints the answers of the operator API as `overview`, `workers`"
+            + " and `endpoints`, null for what the role may not see. The backlog covers the first"
+            + " \(StatusCommand.shown)"
             + " endpoints.",
         examples: ["status", "status --watch 5s", "status --url https://console.example.com --json"])
 

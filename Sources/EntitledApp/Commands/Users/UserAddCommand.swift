@@ -10,8 +10,8 @@ struct UserAddCommand: ParsableCommand {
         "add", "Add an operator.",
         discussion:
             "support sees customers and their webhooks; integrator sees webhooks and endpoints; operator sees everything;"
-            + " finance sees money, and no customer; read sees all but personal data, actions and jobs. Roles are given on"
-            + " this host only.",
+            + " finance sees money, and no customer; read sees all but personal data, actions and jobs. Roles can be"
+            + " given on this host only.",
         examples: ["users add anna --role support", "users add ben@example.com --role operator"])
 
     @Argument(UserCommands.name) private var name: String

@@ -11,7 +11,7 @@ enum UserCommands {
     static func check(_ name: String) throws(UsageError) {
         guard ConsoleUserTable.isName(name) else {
             throw UsageError(
-                "\(name) cannot be a name: it has letters, digits and . _ @ + -, and at most"
+                "\(name) cannot be an operator's name: a name has letters, digits and . _ @ + -, and at most"
                     + " \(ConsoleUserTable.nameLimit) of them")
         }
     }
@@ -19,7 +19,7 @@ enum UserCommands {
     static func noSuch(_ name: String, on connection: PostgresConnection) throws -> CommandFailure {
         let names = try ConsoleUserTable.list(live: true, on: connection).map(\.name)
         return CommandFailure(
-            "there is no user \(name)\(NearestName.hint(for: name, among: names)); see: entitled users list")
+            "there is no user \(name)\(NearestName.hint(for: name, among: names)); see `entitled users list`")
     }
 }
 

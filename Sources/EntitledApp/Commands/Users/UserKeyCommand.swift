@@ -9,8 +9,8 @@ struct UserKeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "key", "Create a key of the operator API for an operator and print it once.",
         discussion:
-            "The key works at once; only its hash is stored. `users remove NAME --key ID` revokes it; it ends with its operator,"
-            + " too.",
+            "The key works at once; only its hash is stored. `users remove NAME --key ID` revokes it, and so does"
+            + " removing its operator.",
         examples: ["users key anna", "users key ben@example.com --role read --until 2027-01-01"])
 
     @Argument(UserCommands.name) private var name: String
@@ -18,7 +18,7 @@ struct UserKeyCommand: ParsableCommand {
         "--role", .choice(of: OperatorRole.self, "ROLE"),
         "Role of the key; default: that of the operator. Only an operator's key can have another one.")
     private var givenRole: OperatorRole?
-    @Option("--until", .moment, "When the key ends by itself; default: never.") private var until: TimeArgument?
+    @Option("--until", .moment, "Time at which the key expires; default: never.") private var until: TimeArgument?
 
     func run(_ context: CommandContext) throws -> Int32 {
         let now = SystemClock().now()

@@ -7,17 +7,19 @@ import Schemas
 /// `entitled users password`.
 struct UserPasswordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "password", "Set the console password of an operator, or take it away.",
+        "password", "Set or remove the console password of an operator.",
         discussion: "All sessions of the operator end. Operators set their own with a log-in link; see `users link`.",
         examples: ["users password anna --password-file -", "users password anna --remove"])
 
     @Argument(UserCommands.name) private var name: String
     @Option("--password-file", .text("FILE"), "File with the password on its only line; - for standard input.")
     private var file: String?
-    @Flag("--remove", "Take the password away; log-in links go on to work.") private var removes: Bool
+    @Flag("--remove", "Remove the password; log-in links still work.") private var removes: Bool
 
     func validate() throws {
-        guard (file == nil) == removes else { throw UsageError("one of --password-file and --remove is needed") }
+        guard (file == nil) == removes else {
+            throw UsageError("users password needs either --password-file or --remove")
+        }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -26,11 +28,11 @@ struct UserPasswordCommand: ParsableCommand {
             let password = try SecretFile.line(file, of: "--password-file")
             guard PasswordHash.lengths.contains(password.count) else {
                 throw UsageError(
-                    "--password-file: a password has from \(PasswordHash.lengths.lowerBound) to"
+                    "--password-file: a password must have from \(PasswordHash.lengths.lowerBound) to"
                         + " \(PasswordHash.lengths.upperBound) characters")
             }
             hash = PasswordHash(of: Redacted(password))
-            if hash == nil { throw CommandFailure("there is no memory to make the hash of the password; try again") }
+            if hash == nil { throw CommandFailure("there is not enough memory to hash the password; try again") }
         }
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
         let ended = try connection.transaction { () -> Int? in

@@ -38,7 +38,7 @@ struct UserRemoveCommand: ParsableCommand {
         let keys = try OperatorKeyTable.list(of: user.name, on: connection)
         guard keys.contains(where: { $0.id == id }) else {
             // The key itself may have been given by mistake, so the message does not repeat it.
-            throw CommandFailure("\(user.name) has no key with this id; see: entitled users list")
+            throw CommandFailure("\(user.name) has no key with this id; see `entitled users list`")
         }
         try confirmation.ask("Revoke this key of \(user.name)?", context)
         _ = try OperatorKeyTable.revoke(id, now: SystemClock().now(), on: connection)

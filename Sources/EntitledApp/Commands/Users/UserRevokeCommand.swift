@@ -19,7 +19,7 @@ struct UserRevokeCommand: ParsableCommand {
             throw try UserCommands.noSuch(name, on: connection)
         }
         if let id, try !SessionTable.list(of: name, on: connection).contains(where: { $0.id == id }) {
-            throw CommandFailure("\(name) has no session with this id; see: entitled users sessions \(name)")
+            throw CommandFailure("\(name) has no session with this id; see `entitled users sessions \(name)`")
         }
         if id == nil { try LoginLinkTable.end(of: name, now: SystemClock().now(), on: connection) }
         let ended = try SessionTable.end(id, of: name, now: SystemClock().now(), on: connection)

@@ -7,7 +7,7 @@ import Schemas
 /// `entitled users sessions`.
 struct UserSessionsCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
-        "sessions", "List the browsers that an operator is logged in to the console with.",
+        "sessions", "List an operator's console sessions.",
         examples: ["users sessions anna"])
 
     @Argument(UserCommands.name) private var name: String

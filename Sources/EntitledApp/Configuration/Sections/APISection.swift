@@ -72,8 +72,9 @@ extension Configuration {
                     + " (api.trusted_proxies).")
             limits.appUserID = section.value(
                 "app_user_id", .requestLimit, default: standard.appUserID,
-                "For requests about one app user id. Not for secret keys. Beyond the limit the customer waits, from any address"
-                    + " the requests are.")
+                "For requests about one app user id. Not for secret keys. Beyond the limit, requests about the"
+                    + " customer are rejected, whatever address they come from."
+            )
             limits.appleAccount = section.value(
                 "apple_account", .requestLimit, default: standard.appleAccount,
                 "For posts of signed data of one Apple account, with any key. Forged data does not count."

@@ -55,7 +55,7 @@ extension Configuration {
                 "Public API keys of this app. Those of api.public_keys belong to every app.")
             restoreBehavior = section.value(
                 "restore_behavior", .optional(.word), default: nil,
-                "restore_behavior for purchases of this app; not set: the general one. A customer's own setting, made by"
+                "restore_behavior for purchases of this app; not set: the general one. A customer's own setting, from"
                     + " `entitled customers restore-behavior`, has precedence.")
             sandboxRestoreBehavior = section.value(
                 "sandbox_restore_behavior", .optional(.word), default: nil,
@@ -65,8 +65,9 @@ extension Configuration {
                 example: #"[{ from: "2025-01-01", rate: 0.3, after_a_year: 0.15 }]"#,
                 "Apple's share of prices without taxes, for `commission_percentage` of events: a number, such as 0.15 in the"
                     + " Small Business Program, or a list of rates, each for periods that begin at its date or later;"
-                    + " after_a_year is for subscribers who have paid for a year of service. What is in no list is Apple's"
-                    + " standard, the default.")
+                    + " after_a_year is for subscribers who have paid for a year of service. Periods in no list get"
+                    + " Apple's standard rate, the default."
+            )
             ownerWait = section.value(
                 "owner_wait", .ownerWait(.zero...(.seconds(86400))), default: .automatic,
                 "How long the first webhook of a purchase that is signed without a token waits for the app's post, which"

@@ -50,14 +50,17 @@ extension Configuration {
             init(_ section: ConfigurationSection) {
                 ranges = section.value(
                     "from", .list(of: .networkRange), default: TrustedProxies.standard,
-                    "Addresses of the proxy, as CIDR ranges. From others a request that names an operator is refused.")
+                    "Addresses of the proxy, as CIDR ranges. A request from elsewhere that names an operator is"
+                        + " rejected."
+                )
                 header = section.required(
                     "user_header", .headerName, placeholder: "X-Forwarded-Email", example: #""X-Forwarded-Email""#,
                     "Header in which the proxy names the operator.")
                 secret = section.value(
                     "secret", .optional(.apiKey), default: nil, isSecret: true,
-                    "What the proxy sends in X-Entitled-Proxy with each request. Needed where the proxy is on another host;"
-                        + " on this one any process could name an operator without it.")
+                    "Secret that the proxy sends in X-Entitled-Proxy with each request. Required if the proxy is on"
+                        + " another host; without it, any process of this host could name an operator."
+                )
                 allowsPasswords = section.value(
                     "passwords", .flag, default: false,
                     "Whether passwords and log-in links work, too, for requests that name no operator.")

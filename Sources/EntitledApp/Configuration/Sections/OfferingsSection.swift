@@ -25,7 +25,9 @@ extension Configuration {
             "customer_center", .optional(.design(CustomerCenterShapes.page)), default: nil,
             example: #"{ support: { email: "help@example.com" } }"#,
             "Customer Center of RevenueCat's SDKs: `appearance`, `screens`, `localization`, `support` and `change_plans`, as JSON"
-                + " or the path of a JSON file. What is not in it is as usual: a page in English, without an address.")
+                + " or the path of a JSON file. What is missing in it gets the default: a page in English, without an"
+                + " address for support."
+        )
         let usual = offerings.first { $0.identifier == "default" } ?? (offerings.count == 1 ? offerings.first : nil)
         return OfferingCatalogue(
             offerings: offerings, current: chosen ?? usual?.identifier, userInterface: userInterface,

@@ -51,11 +51,12 @@ extension Configuration {
             emptyCustomers = section.value(
                 "empty_customers", .durationOrNever(.seconds(86400)...Retention.longest), default: .seconds(90 * 86400),
                 "How long a customer with nothing but an id is kept after the last request for it: no attributes, purchases"
-                    + " or aliases. A later request with the id creates the customer again. 0s or never keeps it without end."
+                    + " or aliases. A later request with the id creates the customer again. 0s or never: it is kept"
+                    + " forever."
             )
             audit = section.value(
                 "audit", .duration(.seconds(30 * 86400)...Retention.longest), default: .seconds(400 * 86400),
-                "How long it is on record which operator changed what, and what was refused to whom.")
+                "How long the audit is stored: which operator changed what, and which requests of whom were rejected.")
         }
     }
 

@@ -81,7 +81,8 @@ enum AppleChecks {
                 app.environments.contains(.sandbox), errors[.sandbox] == nil
             {
                 return .warning(
-                    "\(name): Apple refuses the key (401) that it takes in the sandbox: the app was not released yet",
+                    "\(name): Apple rejects the key (401), which it accepts in the sandbox: the app was not released"
+                        + " yet",
                     "nothing, until the app is in the App Store")
             }
             return .error("\(name): \(message(error, of: app))", action(error))
@@ -91,7 +92,7 @@ enum AppleChecks {
     private static func message(_ error: ServerAPIError, of app: Configuration.App) -> String {
         guard case .unauthorized(let refusal) = error, !refusal.isClockWrong else { return "\(error)" }
         let production = refusal.environment == .production ? ", as it does before an app's first release" : ""
-        return "Apple refuses the key \(app.serverAPI?.keyID ?? "") (401) and gave no reason\(production)"
+        return "Apple rejects the key \(app.serverAPI?.keyID ?? "") (401) and gave no reason\(production)"
     }
 
     /// What to do about it.

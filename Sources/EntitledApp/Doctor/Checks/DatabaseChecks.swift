@@ -96,8 +96,8 @@ enum DatabaseChecks {
         switch least {
         case 0: return [.error("there is no partition for today", action)]
         case 1: return [.error("there is no partition for tomorrow", action)]
-        case 2..<4: return [.warning("partitions are made for \(least - 1) days ahead only", action)]
-        default: return [.ok("partitions are made for \(least - 1) days ahead")]
+        case 2..<4: return [.warning("partitions exist for \(least - 1) days ahead only", action)]
+        default: return [.ok("partitions exist for \(least - 1) days ahead")]
         }
     }
 

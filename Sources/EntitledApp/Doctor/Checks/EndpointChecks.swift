@@ -25,7 +25,8 @@ enum EndpointChecks {
                     "\(name) is disabled: \(reason); its events are held", "entitled endpoints enable \(endpoint.id)")
             }
             if endpoint.pausedUntil > now {
-                return .warning("\(name) asked for a pause until \(Timestamp.text(endpoint.pausedUntil))", nil)
+                return .warning(
+                    "\(name) is paused at its consumer's request until \(Timestamp.text(endpoint.pausedUntil))", nil)
             }
             guard let failure = try failure(of: endpoint.id, on: connection) else { return .ok("\(name) is enabled") }
             return .warning(

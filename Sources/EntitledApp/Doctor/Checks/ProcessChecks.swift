@@ -16,7 +16,7 @@ enum ProcessChecks {
             let groups = differing.map { describe($0, own: own) }.joined(separator: "; ")
             return [
                 .warning(
-                    "processes work by different configurations: \(groups)" + unknown(comparison),
+                    "processes use different configurations: \(groups)" + unknown(comparison),
                     "compare `entitled check-config --set` on these hosts, install the same file on all of them, and run "
                         + "`systemctl reload 'entitled-*'`; restart where the log says `configuration needs restart`")
             ]
@@ -27,7 +27,7 @@ enum ProcessChecks {
             let groups = stale.map { describe($0, own: own) }.joined(separator: "; ")
             return [
                 .warning(
-                    "no process works by the configuration of this host, \(own.text): \(groups)" + unknown(comparison),
+                    "no process uses the configuration of this host, \(own.text): \(groups)" + unknown(comparison),
                     "run `systemctl reload 'entitled-*'` if the file was changed, or name the file that the processes read "
                         + "with --config")
             ]

@@ -49,7 +49,8 @@ enum WorkChecks {
         let length = RelativeTime.text(latest.upperBound - latest.lowerBound)
         return [
             .warning(
-                "ingest stores what comes, but could not for \(length) from \(Timestamp.text(latest.lowerBound)) on",
+                "ingest stores notifications again, but stored none for \(length) from"
+                    + " \(Timestamp.text(latest.lowerBound))",
                 "Apple repeats the notifications of that time within a week, but not those of the sandbox")
         ]
     }
@@ -141,7 +142,7 @@ enum WorkChecks {
         guard late > 0 else { return [.ok("no webhook is late")] }
         return [
             .warning(
-                "at least \(Int(late).counted("webhook")) should have been sent over five minutes ago",
+                "overdue by more than five minutes: at least \(Int(late).counted("webhook"))",
                 "check the workers, and how long consumers take to answer")
         ]
     }
@@ -185,6 +186,8 @@ enum WorkChecks {
         guard let progress = try ReturnProgress.read(on: connection) else {
             return [.ok("the database has not gone back to an earlier state")]
         }
-        return [.warning(progress.text, "wait; apply the journal: Backup.md, After a restore")]
+        return [
+            .warning(progress.text, "wait until the scans have ended; apply the journal (Backup.md, After a restore)")
+        ]
     }
 }

@@ -1,0 +1,22 @@
+import CLI
+
+/// `Benchmarks ingest`.
+struct IngestBenchmark: ScenarioCommand {
+    static let configuration = CommandConfiguration(
+        "ingest", "Post notifications to a real `entitled ingest`, and measure the bytes that each needs on disk.")
+    static let scenario = BenchmarkScenario.ingest
+
+    @Option("--count", .count, "Distinct notifications; default: 20000.") var count = 20_000
+    @Option(.connections) var connections = 64
+    @Option(.rate) var rate = 0
+    @Option(.bodies) var bodies: String?
+    @Option(.entitled) var entitled: String?
+    @Flag(.statements) var statements
+    @Flag(.json) var json
+
+    var options: BenchmarkOptions {
+        BenchmarkOptions(
+            count: count, connections: connections, rate: Double(rate), bodies: bodies, entitled: Self.daemon(entitled),
+            statements: statements)
+    }
+}

@@ -35,10 +35,11 @@ final class OperatorFixture: Sendable {
                 try prepare(connection)
             }
         }
-        let desk = DeskSettings(
+        var desk = DeskSettings(
             scopes: [AppScope(app: "demo", environment: .production)],
             catalogue: EntitlementCatalogue(["pro": ["monthly"], "gold": ["yearly"]]),
             retrySchedule: RetrySchedule(waits: [1000]))
+        desk.refundApps = ["demo"]
         role = try ConsoleRole(ConsoleSettings(desk: desk, openAPI: Array("openapi: 3.1.0\n".utf8)), process)
         server = HTTPServer(ConsoleRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
         for service in role.services { try service.start() }

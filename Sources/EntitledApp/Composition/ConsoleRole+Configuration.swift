@@ -41,6 +41,8 @@ extension DeskSettings {
         catalogueCheck = CatalogueCheck(
             entitlements: configuration.catalogue, offerings: configuration.offerings,
             durations: Set(configuration.productDurations.keys))
+        refundApps = configuration.refundApps
+        serverAPIApps = Set(configuration.apps.filter { $0.serverAPI != nil }.map(\.id))
         inForce = configuration.settings.map { setting in
             ShownSetting(
                 key: setting.key, value: setting.value == .null ? "not set" : setting.value.text,

@@ -34,6 +34,30 @@ extension Composition {
     }
 }
 
+extension Composition {
+    /// What asks Apple to extend renewal dates, for apps with a key.
+    func extensionDuty(_ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation) -> ExtensionDuty {
+        let askers = accesses.mapValues { access -> ExtensionDuty.Ask in
+            { purchase, wanted in
+                Result { () throws(ServerAPIError) in
+                    let result = try access.client.extendRenewal(
+                        of: purchase.originalTransactionID, wanted, in: purchase.environment,
+                        CallOptions(within: ExtensionDuty.patience, cancellation: cancellation))
+                    return ExtensionDuty.Answer(isDone: result.isDone, expires: result.effectiveDate)
+                }
+            }
+        }
+        return ExtensionDuty(askers: askers, logger: logger)
+    }
+}
+
+extension Configuration {
+    /// Apps whose questions about refunds workers answer.
+    var refundApps: Set<String> {
+        Set(apps.filter { $0.refunds.policy != .never && $0.serverAPI != nil }.map(\.id))
+    }
+}
+
 extension Configuration.Refunds {
     fileprivate var answerPolicy: RefundPolicy {
         switch policy {

@@ -7,11 +7,13 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints rotate-secret`.
-struct EndpointRotateSecretCommand: ParsableCommand {
+struct EndpointRotateSecretCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "rotate-secret", "Create a new secret and print it once; former secrets also sign for a while.",
         discussion: "Each former secret keeps its end, but ends after --overlap at the latest. After a"
-            + " leak: --overlap 0s, which ends all former ones now. Where there is a key pair, it is rotated too.",
+            + " leak: --overlap 0s, which ends all former ones now. Where there is a key pair, it is rotated too."
+            + " With --url a worker makes the secret and seals it for the console alone, which answers it once; where the answer"
+            + " is lost, rotate again. --json prints the answer of the operator API.",
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 
     @Argument(EndpointCommands.id) private var id: String
@@ -21,6 +23,7 @@ struct EndpointRotateSecretCommand: ParsableCommand {
     private var overlap: Duration = EndpointSecrets.standardOverlap
     @OptionGroup private var confirmation: Confirmation
     @OptionGroup private var givenSecret: WebhookSecretOption
+    @OptionGroup private var change: ChangeOptions
     /// Nil: a new one.
     private(set) var secret: WebhookSecret?
 
@@ -32,6 +35,8 @@ struct EndpointRotateSecretCommand: ParsableCommand {
     private static let spreading = Duration.seconds(2)
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try rotate(remote, context) }
+        try change.checkLocal()
         let (connection, sealer) = try EndpointCommands.open(try context.configuration())
         // With an overlap the consumer has time to take the new secret over.
         if overlap == .zero {
@@ -55,6 +60,17 @@ struct EndpointRotateSecretCommand: ParsableCommand {
         }
         tell(rotated, context)
         return 0
+    }
+
+    private func rotate(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
+        guard secret == nil else { throw UsageError("a secret of your own is for the host: by --url the worker makes one") }
+        if overlap == .zero {
+            try confirmation.ask(
+                "End all secrets of \(id) now? The consumer rejects webhooks until it has the new one.",
+                context)
+        }
+        return try change.ask(
+            remote, ["endpoints", id, "rotate-secret"], context, ["overlap": .string(overlap.text)])
     }
 
     private func tell(_ rotated: EndpointSecrets.Rotated, _ context: CommandContext) {

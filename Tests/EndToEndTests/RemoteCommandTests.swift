@@ -87,6 +87,8 @@ struct RemoteCommandTests {
             ["notifications", "list"], ["notifications", "list", "--type", "DID_RENEW", "--since", "30d"],
             ["notifications", "show", uuid], ["notifications", "show", uuid, "--raw"],
             ["purchases", "list", "--customer", customer], ["purchases", "list", "--id", purchase],
+            ["purchases", "list", "--status", "active"],
+            ["purchases", "list", "--product", "none", "--ends-after", "7d"],
             ["purchases", "show", purchase], ["products", "list"], ["products", "list", "--unmapped"],
             ["refunds", "list"], ["jobs", "list"], ["jobs", "list", "--state", "done"], ["outages", "list"],
             ["actions", "list"], ["actions", "list", "--customer", customer], ["audit", "list"],
@@ -198,8 +200,9 @@ struct RemoteCommandTests {
         let rotated = try remote(["endpoints", "rotate-secret", endpoint, "--reason", "r", "--json"])
         let secret = try #require(rotated.document?["outcome"]?["secret"]?.stringValue, "\(rotated.text)")
         #expect(secret.hasPrefix("whsec_") && rotated.document?["outcome"]?["sealed"] == nil)
-        #expect(try remote(["apple", "extend", customer, "--days", "3", "--reason", "outage"], status: 2).log
-            .contains("--audit-reason"))
+        #expect(
+            try remote(["apple", "extend", customer, "--days", "3", "--reason", "outage"], status: 2).log
+                .contains("--audit-reason"))
         let delivery = try text(try rows("deliveries", "list", named: "deliveries").first, "id")
         try remote(["deliveries", "resend", delivery, "--reason", "lost"]).expectDone("resend")
         let uuid = try text(try rows("notifications", "list", named: "notifications").first, "uuid")

@@ -16,7 +16,8 @@ struct OperatorSellerTests {
         fixture = try OperatorFixture()
         let sealer = SecretSealer(keys: [Redacted([UInt8](repeating: 1, count: 32))])
         work = ChangeWork(
-            entitlements: [], foldSettings: FoldSettings(), refundApps: ["demo"], keys: { sealer }, clock: SystemClock())
+            entitlements: [], foldSettings: FoldSettings(), refundApps: ["demo"], keys: { sealer }, clock: SystemClock()
+        )
     }
 
     private static func body(_ members: KeyValuePairs<String, JSON?>) -> JSON {
@@ -68,8 +69,9 @@ struct OperatorSellerTests {
         let row = fixture.get("/refunds", as: .support).json["items"]?.arrayValue?.first
         #expect(row?["answered_by"] == .string("support") && row?["answer"]?["consumed"] == .int(80_000))
         // Roles that see no customers are not told which purchase it was, not even in the audit.
-        #expect(fixture.get("/audit?kind=refund_answer").json["items"]?.arrayValue?.first?["target"]
-            == .string(OperatorFixture.otid))
+        #expect(
+            fixture.get("/audit?kind=refund_answer").json["items"]?.arrayValue?.first?["target"]
+                == .string(OperatorFixture.otid))
     }
 
     @Test func `what is no answer is refused, and so is each role that answers none`() throws {
@@ -81,7 +83,10 @@ struct OperatorSellerTests {
             (Self.body(["consent": consent, "delivery": .string("yes")]), "delivery"),
             (Self.body(["consent": consent, "consumed": .int(101)]), "consumed"),
             (Self.body(["consent": consent, "consumed": .int(5), "delivery": .string("other")]), "consumed"),
-            (Self.body(["consent": consent, "consumed": .int(0), "preference": .string("grant_prorated")]), "consumed"),
+            (
+                Self.body(["consent": consent, "consumed": .int(0), "preference": .string("grant_prorated")]),
+                "consumed"
+            ),
         ]
         for (body, field) in wrong {
             let call = fixture.post("/refunds/t1/answer", body)
@@ -100,8 +105,9 @@ struct OperatorSellerTests {
         try ask("t1", app: "other")
         #expect(fixture.post("/refunds/t1/answer?preview=true", right).status == 400)
         let named = Self.body(["consent": consent, "app": .string("other")])
-        #expect(fixture.post("/refunds/t1/answer?preview=true", named).json["refusal"]?.stringValue?
-            .contains("No worker answers") == true)
+        #expect(
+            fixture.post("/refunds/t1/answer?preview=true", named).json["refusal"]?.stringValue?
+                .contains("No worker answers") == true)
     }
 
     // MARK: - Secrets
@@ -163,7 +169,8 @@ struct OperatorSellerTests {
         let bought = OperatorFixture.now - 1000
         let payload = JSON.object([
             "transactionId": id, "originalTransactionId": id, "productId": .string("monthly"),
-            "purchaseDate": .int(bought), "originalPurchaseDate": .int(bought), "expiresDate": .int(bought + 86_400_000),
+            "purchaseDate": .int(bought), "originalPurchaseDate": .int(bought),
+            "expiresDate": .int(bought + 86_400_000),
             "type": .string("Auto-Renewable Subscription"), "signedDate": .int(bought),
         ])
         let fact = FactRow(kind: .transaction, signedDate: bought, header: nil, signature: nil, payload: payload.bytes)
@@ -195,7 +202,8 @@ struct OperatorSellerTests {
         let grant = Self.body(["to": .string("ben"), "purchase": .string("p700")])
         #expect(fixture.post("/customers/anna/transfers?preview=true", grant).json["refusal"] != .null)
         try fixture.database.execute(
-            "UPDATE entitled.purchase SET account = 5 WHERE original_transaction_id = $1", [.text(OperatorFixture.otid)])
+            "UPDATE entitled.purchase SET account = 5 WHERE original_transaction_id = $1", [.text(OperatorFixture.otid)]
+        )
         let path = "/purchases/demo/Production/\(OperatorFixture.otid)/claims?preview=true"
         let claim = fixture.post(path, Self.body(["customer": .string("ben")])).json
         #expect(claim["after"]?["purchase_count"]?["value"] == .int(121), "\(claim.text)")
@@ -209,7 +217,9 @@ struct OperatorSellerTests {
         let report = fixture.get("/report?from=2026-01-01&to=2026-02-01&by=week", as: .finance)
         #expect(report.status == 200 && report.json["parts"]?.arrayValue?.count == 5, "\(report.text)")
         #expect(fixture.get("/report?from=2026-01-01&to=2026-02-01&by=week", as: .finance).text == report.text)
-        for wrong in ["", "?from=x", "?from=2027-01&to=2026-01", "?from=1d&by=hour", "?from=1d&app=none", "?from=1d&x=1"] {
+        for wrong in [
+            "", "?from=x", "?from=2027-01&to=2026-01", "?from=1d&by=hour", "?from=1d&app=none", "?from=1d&x=1",
+        ] {
             #expect(fixture.get("/report\(wrong)", as: .finance).status == 400, "\(wrong)")
         }
         #expect(fixture.get("/report?from=1d", as: .support).status == 403)

@@ -60,7 +60,9 @@ struct ChangePages: Sendable {
         let standing = problem?.status == 409 ? nil : call.form[ChangePages.key]
         return Page(kind.title, status: problem?.status ?? 200) {
             Tag.h1 { kind.title }
-            Tag.p(.classes(.lead)) { Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? subject["transaction"] ?? "")) }
+            Tag.p(.classes(.lead)) {
+                Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? subject["transaction"] ?? ""))
+            }
             if let problem { LoginPages.alert(problem.message) }
             if let preview { ChangePages.effect(preview) }
             Tag.form(.classes(.form), .post, .action(path)) {

@@ -97,7 +97,8 @@ enum EndpointPages {
             }
             call.changes(
                 endpoint.disabledReason == nil
-                    ? [.endpointPause, .endpointDisable, .endpointRotateSecret] : [.endpointEnable, .endpointRotateSecret],
+                    ? [.endpointPause, .endpointDisable, .endpointRotateSecret]
+                    : [.endpointEnable, .endpointRotateSecret],
                 of: ["id": endpoint.id])
             Tag.h2 { "Settings" }
             settings(answer, call)

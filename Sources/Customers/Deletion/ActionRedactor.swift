@@ -62,7 +62,8 @@ struct ActionRedactor {
                     .texts(entries.map { detail($0, without: erased)?.text }),
                 ])
             var counts: DeletionTable.Counts = ["action": Int64(entries.count)]
-            counts.merge(try ChangeRedaction.run(deletion, names, purchases, found, on: connection), uniquingKeysWith: +)
+            counts.merge(
+                try ChangeRedaction.run(deletion, names, purchases, found, on: connection), uniquingKeysWith: +)
             let events = EventRedactor(deletion: deletion.id)
             counts.merge(try events.pseudonymise(told, names, on: connection), uniquingKeysWith: +)
             counts["rebuild"] = Int64(

@@ -227,7 +227,9 @@ package enum ChangeRedaction {
         guard !found.isEmpty else { return [] }
         _ = try connection.query(
             updateJobs,
-            columns(found) + [.bools(found.map(\.keepsKey)), .texts(found.map(\.parameters)), .texts(found.map(\.outcome))])
+            columns(found) + [
+                .bools(found.map(\.keepsKey)), .texts(found.map(\.parameters)), .texts(found.map(\.outcome)),
+            ])
         return found.map(\.id)
     }
 

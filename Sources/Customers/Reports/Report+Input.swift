@@ -7,7 +7,8 @@ extension Report {
     package init?(json: JSON) {
         guard let environment = json["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:)),
             let step = json["by"]?.stringValue.flatMap(ReportCalendar.Step.init(rawValue:)),
-            let zone = json["time_zone"]?.stringValue.flatMap({ TimeZoneName($0) }), let purchases = json["purchases"]?.intValue,
+            let zone = json["time_zone"]?.stringValue.flatMap({ TimeZoneName($0) }),
+            let purchases = json["purchases"]?.intValue,
             let parts = json["parts"]?.arrayValue?.map({ Part(json: $0) }),
             let total = json["total"].flatMap({ Part(json: $0) })
         else { return nil }
@@ -22,7 +23,8 @@ extension Report {
 
 extension Report.Part {
     fileprivate init?(json: JSON) {
-        func counted<Key: RawRepresentable<String> & CaseIterable & Hashable>(_ name: String, _: Key.Type) -> [Key: Int64]?
+        func counted<Key: RawRepresentable<String> & CaseIterable & Hashable>(_ name: String, _: Key.Type) -> [Key:
+            Int64]?
         {
             guard let numbers = json[name] else { return nil }
             return Key.allCases.reduce(into: [:]) { all, key in all[key] = numbers[key.rawValue]?.intValue ?? 0 }

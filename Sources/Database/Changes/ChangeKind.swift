@@ -111,7 +111,8 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
         switch self {
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
         case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
-            .jobCancel, .note, .noteRemove, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret, .purchaseExtend:
+            .jobCancel, .note, .noteRemove, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret,
+            .purchaseExtend:
             false
         }
     }

@@ -230,7 +230,8 @@ package enum ChangeTable {
     /// Whether a worker was about to ask Apple for a change, and has not written what came of it.
     package static func isMarked(_ change: Change, on connection: PostgresConnection) throws -> Bool {
         try connection.query(
-            "SELECT cursor = ARRAY[$2::text] AS is_marked FROM entitled.job WHERE id = $1", [.int8(change.id), .text(asked)]
+            "SELECT cursor = ARRAY[$2::text] AS is_marked FROM entitled.job WHERE id = $1",
+            [.int8(change.id), .text(asked)]
         ).one().bool("is_marked")
     }
 

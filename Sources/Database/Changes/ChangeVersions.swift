@@ -139,7 +139,8 @@ package enum ChangeVersions {
     private static func key(_ id: String, _ parameters: JSON) -> PurchaseKey {
         PurchaseKey(
             app: parameters["app"]?.stringValue ?? "",
-            environment: parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:)) ?? .production,
+            environment: parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
+                ?? .production,
             originalTransactionID: id)
     }
 

@@ -337,7 +337,8 @@ package struct ChangeWork: Sendable {
 
     /// As the command does. The secret leaves this process sealed to the key of the one that asked: the console's role, which reads
     /// the job, has no use of it, and neither has a copy of the database.
-    private func rotate(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
+    private func rotate(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding
+    {
         guard let key = parameters[ChangeVersions.answerKey]?.stringValue.flatMap(Hex.decode),
             key.count == AnswerKey.size, let overlap = parameters["overlap"]?.intValue,
             (0...EndpointSecrets.overlapLimit.milliseconds).contains(overlap)
@@ -357,7 +358,7 @@ package struct ChangeWork: Sendable {
         guard
             let sealed = try? AnswerKey.seal(
                 Array(rotated.secret.text.utf8), to: key, context: change.sealingContext)
-        // What was rotated is rolled back with it.
+            // What was rotated is rolled back with it.
         else { throw NoAnswerKey() }
         return .done(
             .object([

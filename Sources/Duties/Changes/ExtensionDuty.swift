@@ -79,7 +79,9 @@ package struct ExtensionDuty: Duty {
             guard let change = try ChangeTable.take(isOfApple: true, on: connection) else { return nil }
             func over(_ ending: ChangeEnding) throws -> Step? { try end(change, ending, on: connection).map(Step.over) }
             guard try !ChangeTable.isMarked(change, on: connection) else { return try over(ExtensionDuty.unknown) }
-            if let objection = try ChangeWork.objection(to: change, on: connection) { return try over(.refused(objection)) }
+            if let objection = try ChangeWork.objection(to: change, on: connection) {
+                return try over(.refused(objection))
+            }
             guard let parameters = try? JSON(parsing: Array(change.parameters.utf8)),
                 let purchase = ChangeWork.purchase(change.target, parameters),
                 let wanted = ExtensionDuty.wanted(parameters)
@@ -91,7 +93,8 @@ package struct ExtensionDuty: Duty {
                 return try over(.refused(ChangeVersions.changed))
             }
             guard let ask = askers[purchase.app] else {
-                return try over(.refused("The app has no key for Apple's Server API (server_api in the configuration)."))
+                return try over(
+                    .refused("The app has no key for Apple's Server API (server_api in the configuration)."))
             }
             guard try !PurchaseTable.owners([purchase], on: connection).isEmpty else {
                 return try over(.refused("There is no such purchase."))

@@ -164,7 +164,9 @@ extension DatabaseDesk {
         effect.before = DatabaseDesk.listed(ids, of: CappedCount(count), owner: .string(from.profile.originalAppUserID))
         effect.after = DatabaseDesk.listed(ids, of: CappedCount(count), owner: parameters["to"] ?? .null)
         let scopes = try PurchaseQuery.scopes(of: from.profile.appUserIDs, only: only, on: connection)
-        effect.webhooks = try scopes.flatMap { try webhooks([EventType.transfer.rawValue], app: $0.app, $0.environment) }
+        effect.webhooks = try scopes.flatMap {
+            try webhooks([EventType.transfer.rawValue], app: $0.app, $0.environment)
+        }
         return effect
     }
 
@@ -361,7 +363,8 @@ extension DatabaseDesk {
         let former = end > now ? valid.map { min($0.expires ?? end, end) } : []
         var effect = ChangeEffect()
         effect.before = .object([
-            "valid_secrets": .int(Int64(valid.count)), "former_secrets_end_at": .date(valid.compactMap(\.expires).max()),
+            "valid_secrets": .int(Int64(valid.count)),
+            "former_secrets_end_at": .date(valid.compactMap(\.expires).max()),
         ])
         effect.after = .object([
             "valid_secrets": .int(Int64(former.count) + 1), "former_secrets_end_at": .date(former.max()),

@@ -17,8 +17,11 @@ struct ReportInputTests {
 
     @Test func `what is no report is none`() throws {
         let report = try Report.of(ReportPropertyTests().lives(3), -30, 70, by: .week).json
-        for member in report.members ?? [] where !["app", "from", "to", "gross_method", "mrr_method"].contains(member.name) {
-            #expect(Report(json: .object((report.members ?? []).filter { $0.name != member.name })) == nil, "\(member.name)")
+        for member in report.members ?? []
+        where !["app", "from", "to", "gross_method", "mrr_method"].contains(member.name) {
+            #expect(
+                Report(json: .object((report.members ?? []).filter { $0.name != member.name })) == nil, "\(member.name)"
+            )
         }
         #expect(Report(json: .null) == nil)
     }

@@ -152,7 +152,8 @@ import Testing
         let may: [OperatorRole: Set<ChangeKind>] = [
             .support: [.grant, .revoke, .resend, .eventResend, .note, .noteRemove, .transfer, .refundAnswer],
             .integrator: [
-                .resend, .eventResend, .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret, .jobCancel,
+                .resend, .eventResend, .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret,
+                .jobCancel,
             ],
             .operator: Set(ChangeKind.allCases), .finance: [], .read: [],
         ]

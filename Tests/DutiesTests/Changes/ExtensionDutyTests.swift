@@ -37,7 +37,8 @@ struct ExtensionDutyTests {
         ])
     }
 
-    private func ask(_ parameters: JSON = parameters(), as user: String = "support", key: String = "1") throws -> Int64 {
+    private func ask(_ parameters: JSON = parameters(), as user: String = "support", key: String = "1") throws -> Int64
+    {
         try fixture.ask(
             ChangeFixture.request(
                 .purchaseExtend, Self.key.originalTransactionID, parameters, as: user, key: key))
@@ -106,7 +107,8 @@ struct ExtensionDutyTests {
     @Test func `roles, apps without a key, and other purchases are refused before Apple is asked`() throws {
         let cases: [(JSON, String, String)] = [
             (Self.parameters(), "integrator", "it needs one of"), (Self.parameters(app: "other"), "support", "no key"),
-            (Self.parameters(days: 91), "support", "no days and reason"), (.object([:]), "support", "names no purchase"),
+            (Self.parameters(days: 91), "support", "no days and reason"),
+            (.object([:]), "support", "names no purchase"),
         ]
         for (number, (parameters, user, message)) in cases.enumerated() {
             let job = try ask(parameters, as: user, key: "\(number)")

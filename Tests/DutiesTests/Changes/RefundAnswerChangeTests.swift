@@ -67,12 +67,14 @@ struct RefundAnswerChangeTests {
     }
 
     @Test func `what is too late, was never asked, or nothing answers, is refused`() throws {
-        #expect(try ending(key: "1", try Self.parameters(), by: fixture.work)?.message?.contains("refunds.policy") == true)
+        #expect(
+            try ending(key: "1", try Self.parameters(), by: fixture.work)?.message?.contains("refunds.policy") == true)
         try fixture.database.execute("UPDATE entitled.refund_request SET deadline_ms = 2")
         #expect(try ending(key: "2", try Self.parameters())?.message?.contains("the 12 hours are over") == true)
         try fixture.database.execute("UPDATE entitled.refund_request SET deadline_ms = 9000000000000, state = 'sent'")
         #expect(try ending(key: "3", try Self.parameters())?.message?.contains("an answer was sent") == true)
-        try fixture.database.execute("UPDATE entitled.refund_request SET state = 'open', decision = 'REFUND', decided_ms = 1")
+        try fixture.database.execute(
+            "UPDATE entitled.refund_request SET state = 'open', decision = 'REFUND', decided_ms = 1")
         #expect(try ending(key: "4", try Self.parameters())?.message?.contains("Apple decided (REFUND)") == true)
         try fixture.database.execute("DELETE FROM entitled.refund_request")
         #expect(try ending(key: "5", try Self.parameters())?.message?.contains("no question") == true)
@@ -97,8 +99,10 @@ struct RefundAnswerChangeTests {
                 #expect(ConsumptionInformation(answer) != nil, "\(preference) \(delivery)")
             }
         }
-        #expect(Set(RefundAnswerForm.preferences.values) == Set(ConsumptionInformation.Preference.allCases.map(\.rawValue)))
-        #expect(Set(RefundAnswerForm.deliveries.values) == Set(ConsumptionInformation.Delivery.allCases.map(\.rawValue)))
+        #expect(
+            Set(RefundAnswerForm.preferences.values) == Set(ConsumptionInformation.Preference.allCases.map(\.rawValue)))
+        #expect(
+            Set(RefundAnswerForm.deliveries.values) == Set(ConsumptionInformation.Delivery.allCases.map(\.rawValue)))
         #expect(RenewalExtension.Reason.allCases.map(\.word) == RenewalExtensionTerms.reasons)
         #expect(RenewalExtension.longest == RenewalExtensionTerms.longest)
         func flaw(_ form: RefundAnswerForm) -> RefundAnswerForm.Flaw? {

@@ -29,7 +29,9 @@ struct AppleExtendCommand: RemoteCommand {
     func run(_ context: CommandContext) throws -> Int32 {
         let wanted = try options.extension()
         if let remote = context.remote { return try ask(remote, wanted, context) }
-        if auditReason != nil { throw UsageError("--audit-reason needs --url: on the host this command keeps no audit") }
+        if auditReason != nil {
+            throw UsageError("--audit-reason needs --url: on the host this command keeps no audit")
+        }
         if waits { throw ChangeCall.needless }
         return try AppleSession.with(target, try context.configuration(), context) { session in
             let found = try session.client.subscriptions(of: id, in: session.choice(target))
@@ -64,10 +66,11 @@ struct AppleExtendCommand: RemoteCommand {
         guard auditReason != nil else {
             throw UsageError("a change by --url needs --audit-reason, which the audit keeps")
         }
-        let found = try remote.json(
-            ["purchases"],
-            [("id", id), ("app", target.app), ("environment", target.environment?.rawValue), ("limit", "10")]
-        )["items"]?.arrayValue ?? []
+        let found =
+            try remote.json(
+                ["purchases"],
+                [("id", id), ("app", target.app), ("environment", target.environment?.rawValue), ("limit", "10")]
+            )["items"]?.arrayValue ?? []
         guard let purchase = found.first else { throw CommandFailure("no purchase here has the id \(id)") }
         guard found.count == 1 else {
             throw CommandFailure("\(id) is in several purchases; say which with --app and --environment")

@@ -63,7 +63,9 @@ struct EndpointRotateSecretCommand: RemoteCommand {
     }
 
     private func rotate(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
-        guard secret == nil else { throw UsageError("a secret of your own is for the host: by --url the worker makes one") }
+        guard secret == nil else {
+            throw UsageError("a secret of your own is for the host: by --url the worker makes one")
+        }
         if overlap == .zero {
             try confirmation.ask(
                 "End all secrets of \(id) now? The consumer rejects webhooks until it has the new one.",

@@ -19,7 +19,7 @@ struct SecretRotationTests {
     init() throws {
         fixture = try ChangeFixture()
         worker = try fixture.worker()
-        let sealer = sealer
+        let sealer = self.sealer
         work = ChangeWork(
             entitlements: [], foldSettings: FoldSettings(), keys: { sealer }, clock: SystemClock())
     }
@@ -51,7 +51,7 @@ struct SecretRotationTests {
         try worker.query(
             "SELECT sealed FROM entitled.endpoint_secret WHERE endpoint = 'ep_1' AND kind = 0 ORDER BY created_ms"
         ).map { row in
-            String(decoding: try #require(sealer.open(try row.bytes("sealed"), for: "ep_1")), as: UTF8.self)
+            String(decoding: try sealer.open(try row.bytes("sealed"), for: "ep_1") ?? [], as: UTF8.self)
         }
     }
 
@@ -60,7 +60,8 @@ struct SecretRotationTests {
         let (change, ending) = try rotate(key)
         #expect(ending?.outcome == .done, "\(String(describing: ending))")
         let secret = try #require(try secret(change, key))
-        #expect(secret.hasPrefix("whsec_") && (try secrets()) == [secret])
+        #expect(secret.hasPrefix("whsec_"))
+        #expect(try secrets() == [secret])
         #expect(try self.secret(change, other) == nil)
         // Jobs, audit and log, whole, as the console reads them.
         let rows = try fixture.console().query(
@@ -101,6 +102,7 @@ struct SecretRotationTests {
         #expect(try secrets().count == EndpointSecrets.limit)
         // No overlap ends them all.
         let last = try rotate(key, overlap: 0, named: "none")
-        #expect(try secrets() == [try #require(try secret(last.change, key))])
+        let new = try #require(try secret(last.change, key))
+        #expect(try secrets() == [new])
     }
 }

@@ -67,7 +67,10 @@ package struct ExtensionDuty: Duty {
             // No row is held while Apple is asked.
             let ending = ExtensionDuty.ending(ask(purchase, wanted), wanted)
             let ended = try session.withConnection { connection in
-                try connection.transaction { try end(change, ending, on: connection) }
+                try connection.transaction {
+                    _ = try connection.query("SELECT \(Durability.setting)")
+                    return try end(change, ending, on: connection)
+                }
             }
             ended?.tell(logger)
         }

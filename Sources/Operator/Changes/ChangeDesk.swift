@@ -21,7 +21,7 @@ package struct ChangeDesk: Sendable {
         /// Whether the same was asked for before under this key.
         package let isRepeated: Bool
         /// Opens a secret in the outcome; it is in this process alone. Nil: the change makes none.
-        fileprivate(set) var answerKey: AnswerKey?
+        package fileprivate(set) var answerKey: AnswerKey?
     }
 
     private static let longestKey = 255

@@ -39,7 +39,7 @@ extension Composition {
     func extensionDuty(_ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation) -> ExtensionDuty {
         let askers = accesses.mapValues { access -> ExtensionDuty.Ask in
             { purchase, wanted in
-                Result { () throws(ServerAPIError) in
+                Result { () throws(ServerAPIError) -> ExtensionDuty.Answer in
                     let result = try access.client.extendRenewal(
                         of: purchase.originalTransactionID, wanted, in: purchase.environment,
                         CallOptions(within: ExtensionDuty.patience, cancellation: cancellation))

@@ -168,6 +168,9 @@ package enum Schemas {
         Migration(
             version: 42, name: "notes", sql: EmbeddedFile.text("v0042_notes.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 43, name: "operator_changes", sql: EmbeddedFile.text("v0043_operator_changes.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

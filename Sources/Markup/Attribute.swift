@@ -117,5 +117,6 @@ package enum ElementID: String, Sendable, CaseIterable {
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
     case from, to, by, country, currency
     case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration, transaction, claim, typed
-    case text, alias, create
+    case text, alias, create, preference, delivery, consumed, sample, consent, overlap, days
+    case appleReason = "apple-reason"
 }

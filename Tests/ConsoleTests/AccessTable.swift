@@ -45,6 +45,8 @@ enum AccessTable {
         .endpointPause: [.integrator, .operator], .jobCancel: [.integrator, .operator],
         .note: [.support, .operator], .noteRemove: [.support, .operator], .alias: [.operator],
         .transfer: [.support, .operator], .claim: [.operator],
+        .refundAnswer: [.support, .operator], .purchaseExtend: [.support, .operator],
+        .endpointRotateSecret: [.integrator, .operator],
         .bulkResend: nil, .bulkGiveUp: nil, .bulkReprocess: nil, .customerResend: nil, .customerGiveUp: nil,
     ]
 
@@ -70,6 +72,10 @@ enum AccessTable {
         "GET /jobs": hosts, "GET /jobs/{n}": all, "GET /actions": hosts, "GET /audit": all,
         "GET /charts": .roles([.finance, .operator, .read]),
         "GET /charts/{name}": .roles([.finance, .operator, .read]),
+        "GET /report": .roles([.finance, .operator, .read]), "GET /catalog/check": records,
+        "POST /refunds/{transaction}/answer": persons,
+        "POST /purchases/{app}/{environment}/{id}/extensions": persons,
+        "POST /endpoints/{id}/rotate-secret": .roles([.integrator, .operator]),
         "GET /workers": hosts, "GET /doctor": hosts,
         "POST /customers/{id}/grants": persons, "POST /customers/{id}/grants/revoke": persons,
         "POST /customers/{id}/notes": persons, "POST /customers/{id}/notes/{note}/remove": persons,

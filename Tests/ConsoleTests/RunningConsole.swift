@@ -40,6 +40,7 @@ final class RunningConsole: Sendable {
             scopes: [StoreEnvironment.production, .sandbox].map { AppScope(app: "demo", environment: $0) },
             catalogue: EntitlementCatalogue(["pro": ["monthly"]]), retrySchedule: RetrySchedule(waits: [1000, 60_000]))
         desk.inForce = settings
+        (desk.refundApps, desk.serverAPIApps) = (["demo"], ["demo"])
         let role = try ConsoleRole(ConsoleSettings(desk: desk), process) { parts in
             let made = try ConsolePages(PageSettings(address: address, proxyLogin: proxyLogin), parts) {
                 try process.session(patience: ConsoleRole.patience)

@@ -87,9 +87,13 @@ struct RemoteCommandTests {
             ["notifications", "list"], ["notifications", "list", "--type", "DID_RENEW", "--since", "30d"],
             ["notifications", "show", uuid], ["notifications", "show", uuid, "--raw"],
             ["purchases", "list", "--customer", customer], ["purchases", "list", "--id", purchase],
+            ["purchases", "list", "--status", "active"],
+            ["purchases", "list", "--product", "none", "--ends-after", "7d"],
             ["purchases", "show", purchase], ["products", "list"], ["products", "list", "--unmapped"],
             ["refunds", "list"], ["jobs", "list"], ["jobs", "list", "--state", "done"], ["outages", "list"],
             ["actions", "list"], ["actions", "list", "--customer", customer], ["audit", "list"],
+            ["report", "--from", "2026-01-01", "--to", "2026-07-01", "--by", "month"],
+            ["report", "--from", "2026-01", "--to", "2026-03", "--app", "demo"],
         ]
         for words in commands {
             let local = try scene.site.run(words + ["--json"]).text
@@ -156,12 +160,18 @@ struct RemoteCommandTests {
         #expect(list?.contains { $0["id"] == .string(endpoint) } == true)
         #expect(try remote(["endpoints", "show", endpoint, "--json"]).document?["backlog"]?["pending"] != nil)
         #expect(try remote(["endpoints", "show", endpoint]).text.contains("0 pending, 0 held"))
-        let status = try remote(["status", "--json"]).document
-        #expect(status?["workers"]?["items"]?.arrayValue?.count == 1)
-        #expect(status?["endpoints"]?.arrayValue?.isEmpty == false)
+        let state = try remote(["status", "--json"]).document
+        #expect(state?["workers"]?["items"]?.arrayValue?.count == 1)
+        #expect(state?["endpoints"]?.arrayValue?.isEmpty == false)
         #expect(try remote(["status"]).text.contains("256 of 256 owned, by 1 workers"))
         #expect(try scene.site.run("status").text.contains("256 of 256 owned, by 1 workers"))
         #expect(try remote(["doctor"]).text.contains("all is well"))
+        let csv = ["report", "--from", "2026-01-01", "--to", "2026-07-01", "--csv"]
+        #expect(try remote(csv).text == (try scene.site.run(csv).text))
+        let check = ["catalog", "check", "--json"]
+        let status: Int32 = (try? scene.site.run(check)) == nil ? 1 : 0
+        let (checked, afar) = (try scene.site.run(check, status: status), try remote(check, status: status))
+        #expect(afar.text == checked.text && afar.document?["findings"] != nil)
     }
 
     @Test(.timeLimit(.minutes(4)))
@@ -191,12 +201,18 @@ struct RemoteCommandTests {
         #expect(try scene.site.database?.count(paused) == 1)
         try scene.site.run("endpoints", "pause", "ep_none", "--for", "1h", status: 1)
         try scene.site.run("endpoints", "pause", endpoint, "--until", "2026-01-01T00:00:00Z")
+        let rotated = try remote(["endpoints", "rotate-secret", endpoint, "--reason", "r", "--json"])
+        let secret = try #require(rotated.document?["outcome"]?["secret"]?.stringValue, "\(rotated.text)")
+        #expect(secret.hasPrefix("whsec_") && rotated.document?["outcome"]?["sealed"] == nil)
+        #expect(
+            try remote(["apple", "extend", customer, "--days", "3", "--reason", "outage"], status: 2).log
+                .contains("--audit-reason"))
         let delivery = try text(try rows("deliveries", "list", named: "deliveries").first, "id")
         try remote(["deliveries", "resend", delivery, "--reason", "lost"]).expectDone("resend")
         let uuid = try text(try rows("notifications", "list", named: "notifications").first, "uuid")
         try remote(["notifications", "reprocess", uuid, "--reason", "again"]).expectDone("reprocess")
         let actors = try rows("audit", "list", named: "items").map { $0["actor"]?.stringValue }
-        #expect(Set(actors) == ["anna"] && actors.count == 8, "\(actors)")
+        #expect(Set(actors) == ["anna"] && actors.count == 9, "\(actors)")
         let unknown = try remote(
             ["customers", "grant", "nobody", "pro", "--duration", "daily", "--reason", "r"], status: 1)
         #expect(unknown.logLines.count == 1 && unknown.log.contains("nobody"), "\(unknown.log)")

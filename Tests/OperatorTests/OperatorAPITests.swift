@@ -293,12 +293,12 @@ struct OperatorScaleTests {
     /// As `doctor` warns: two hours before, and not about apps that answer nothing.
     @Test(
         arguments: [
-            (["demo"], 119, 1), (["demo"], 121, 0), (["other"], 119, 0), (nil, 119, 1),
-        ] as [([String]?, Int64, Int)])
+            (["demo"], 119, 1), (["demo"], 121, 0), (["other"], 119, 0), ([], 119, 0),
+        ] as [(Set<String>, Int64, Int)])
     func `an answer that Apple waits for is among the findings when its time is nearly over`(
-        apps: [String]?, minutes: Int64, found: Int
+        apps: Set<String>, minutes: Int64, found: Int
     ) throws {
-        let fixture = try OperatorFixture(answeredApps: apps)
+        let fixture = try OperatorFixture(refundApps: apps)
         try fixture.database.execute(
             """
             INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id,

@@ -23,8 +23,8 @@ final class OperatorFixture: Sendable {
     /// A key of each role, by its name.
     let keys: [String: String]
 
-    /// - Parameter answeredApps: apps whose consumption requests are to be answered.
-    init(events: Int = 3, answeredApps: [String]? = nil) throws {
+    /// - Parameter refundApps: apps whose consumption requests are to be answered.
+    init(events: Int = 3, refundApps: Set<String> = ["demo"]) throws {
         database = try TestCluster.shared.makeMigratedDatabase()
         clock = ManualClock(OperatorFixture.now)
         let target = database.target(role: DatabaseRole.console.rawValue)
@@ -40,7 +40,7 @@ final class OperatorFixture: Sendable {
             scopes: [AppScope(app: "demo", environment: .production)],
             catalogue: EntitlementCatalogue(["pro": ["monthly"], "gold": ["yearly"]]),
             retrySchedule: RetrySchedule(waits: [1000]))
-        desk.answeredApps = answeredApps
+        desk.refundApps = refundApps
         role = try ConsoleRole(ConsoleSettings(desk: desk, openAPI: Array("openapi: 3.1.0\n".utf8)), process)
         server = HTTPServer(ConsoleRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
         for service in role.services { try service.start() }

@@ -224,7 +224,7 @@ struct OperatorPlanTests {
             })
         let small = [
             "/me", "/endpoints", "/deliveries/{id}", "/outages", "/products", "/charts", "/charts/{name}", "/workers",
-            "/doctor",
+            "/doctor", "/catalog/check", "/report",
         ]
         #expect(Set(OperatorRoute.all.map(\.path)) == paths.union(small.map { OperatorRoute.root + $0 }))
     }

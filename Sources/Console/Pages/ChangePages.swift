@@ -10,20 +10,21 @@ import Subscriptions
 /// Changes: the form that says what will happen and asks why, and what became of it.
 struct ChangePages: Sendable {
     private let desk: ChangeDesk
+    private let waiter: ChangeWaiter
 
-    init(_ desk: ChangeDesk) {
-        self.desk = desk
+    init(_ desk: ChangeDesk, _ waiter: ChangeWaiter) {
+        (self.desk, self.waiter) = (desk, waiter)
     }
 
     /// The values of a subject, as they stand in the query of the form's address.
-    private static let names = ["id", "app", "environment", "uuid", "note"]
+    private static let names = ["id", "app", "environment", "uuid", "note", "transaction"]
     /// Fields of the form that are members of the request.
     private static let members = [
         "entitlement", "duration", "until", "endpoint", "text", "alias", "create", "to", "purchase", "customer",
-        "reason",
+        "preference", "delivery", "consumed", "sample_content", "consent", "overlap", "days", "apple_reason", "reason",
     ]
     /// Those of them that are none where they are empty.
-    private static let optional: Set = ["endpoint", "purchase"]
+    private static let optional: Set = ["endpoint", "purchase", "preference", "consumed"]
     /// The plan of a preview.
     private static let plan = "plan"
     /// The button that shows what will happen.
@@ -59,7 +60,9 @@ struct ChangePages: Sendable {
         let fields = try self.fields(kind, call)
         return Page(kind.title, status: problem?.status ?? 200) {
             Tag.h1 { kind.title }
-            Tag.p(.classes(.lead)) { Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? "")) }
+            Tag.p(.classes(.lead)) {
+                Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? subject["transaction"] ?? ""))
+            }
             if let problem { LoginPages.alert(problem.message) }
             if let preview { ChangePages.effect(preview) }
             Tag.form(.classes(.form), .post, .action(path)) {
@@ -151,6 +154,11 @@ struct ChangePages: Sendable {
         switch value {
         case nil, .null?: nil
         case .bool(let flag)?: flag ? "yes" : "no"
+        case .object?:
+            // A number of rows, which is counted up to a limit.
+            (value?["value"]?.intValue).map { count in
+                PageParts.grouped(count) + (value?["is_capped"] == .bool(true) ? "+" : "")
+            } ?? value?.text
         case .array(let values)?: values.map { $0.stringValue ?? $0.text }.joined(separator: ", ")
         case .some(let value): value.stringValue ?? value.text
         }
@@ -196,10 +204,54 @@ struct ChangePages: Sendable {
                     return (instant, "\(instant), for \(words)")
                 }, call)
         case .eventResend: try endpoints(call)
+        case .refundAnswer: refund(call)
+        case .endpointRotateSecret:
+            select(
+                "Former secrets sign, too, for", .overlap, "overlap",
+                [
+                    ("24h", "a day at most"), ("1h", "an hour at most"), ("7d", "a week at most"),
+                    ("0s", "no more: consumers reject webhooks until they have the new one"),
+                ], call)
+        case .purchaseExtend:
+            .group([
+                Tag.div(.classes(.field)) {
+                    Tag.label(.label(for: .days)) { "Days" }
+                    Tag.input(
+                        .id(.days), .name("days"), .type(.text), .value(call.form["days"] ?? ""), .required,
+                        .autocomplete(.off), .unspelled, .maxLength(2))
+                },
+                select(
+                    "Reason for Apple", .appleReason, "apple_reason",
+                    RenewalExtensionTerms.reasons.map { ($0, $0) }, call),
+            ])
         case .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
             .bulkReprocess, .customerResend, .customerGiveUp:
             .none
         }
+    }
+
+    private func refund(_ call: PageCall) -> Node {
+        .group([
+            select(
+                "Decision that you prefer", .preference, "preference",
+                [
+                    ("", "none"), ("decline", "no refund"), ("grant_full", "all of the money"),
+                    ("grant_prorated", "a part of the money"),
+                ], call),
+            select(
+                "Delivery", .delivery, "delivery",
+                [
+                    ("delivered", "it was delivered and worked"), ("quality_issue", "it had a fault"),
+                    ("wrong_item", "another thing was delivered"), ("server_outage", "a server was not there"),
+                    ("other", "it was not delivered for another reason"),
+                ], call),
+            field("Per cent that was used (not of what renews)", .consumed, "consumed", call, isNeeded: false),
+            select(
+                "The customer could try it before", .sample, "sample_content", [("false", "no"), ("true", "yes")], call),
+            select(
+                "The customer agreed that Apple is told this", .consent, "consent",
+                [("false", "no: nothing is sent"), ("true", "yes, the customer agreed")], call),
+        ])
     }
 
     /// All, or one of those that have it.
@@ -274,10 +326,40 @@ struct ChangePages: Sendable {
                 kind, of: ChangePages.subject(of: call), body: body, by: call.asked(by: viewer),
                 from: call.asking(viewer), idempotencyKey: call.form[ChangePages.key] ?? "", insisting: plan,
                 now: call.clock.now, on: call.connection)
+            if let key = asked.answerKey { return try shown(asked, key) }
             return .after(asked.job, then: ConsolePath.change(asked.job))
         } catch let error as DeskError where error.status == 400 || error.status == 409 {
             return .page(try form(call, problem: error))
         }
+    }
+
+    /// A secret that a change made, on the page that answers the form: it has no address of its own.
+    private func shown(_ asked: ChangeDesk.Asked, _ key: AnswerKey) throws -> PageAnswer {
+        guard let change = waiter.outcome(of: asked.job),
+            let secret = ChangeAnswer(change, opening: key).secret
+        else { return .redirect(ConsolePath.change(asked.job)) }
+        let outcome = ChangeAnswer(change).outcome
+        return .page(
+            Page("New secret", section: .endpoints) {
+                Tag.h1 { "The new secret of the endpoint" }
+                Tag.div(.classes(.notice, .warn), .role(.status)) {
+                    Tag.p { "Copy it to the consumer now: it is not shown again, and no page or table here has it." }
+                }
+                Node.lines(secret, spoken: "New secret")
+                if let publicKey = outcome?["public_key"]?.stringValue {
+                    Tag.h2 { "The new public key" }
+                    Node.lines(publicKey, spoken: "New public key")
+                }
+                PageParts.facts([
+                    ("Endpoint", .identifier(change.target, shown: 64)),
+                    (
+                        "Former ones sign until",
+                        .untrusted(outcome?["former_secrets_end_at"]?.stringValue ?? "now: none signs any more")
+                    ),
+                    ("Job", Node.link(to: ConsolePath.job(change.id)) { String(change.id) }),
+                ])
+                Tag.p { Node.link(to: ConsolePath.endpoint(change.target)) { "To the endpoint" } }
+            })
     }
 
     // MARK: - What became of it
@@ -409,7 +491,8 @@ extension ConsolePath {
                 let environment = subject["environment"].flatMap(StoreEnvironment.init(rawValue:))
             else { return nil }
             return notification(app: app, environment: environment, uuid: uuid)
-        case .claim:
+        case .refundAnswer: return ConsoleSection.refunds.path
+        case .claim, .purchaseExtend:
             guard let app = subject["app"], let id = subject["id"],
                 let environment = subject["environment"].flatMap(StoreEnvironment.init(rawValue:))
             else { return nil }
@@ -423,6 +506,8 @@ extension ConsolePath {
         // To roles that see no customers it is not told.
         case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim:
             target.isEmpty ? nil : customer(target)
+        case .refundAnswer: section(.refunds)
+        case .purchaseExtend: purchases(target)
         case .resend: delivery(target)
         case .eventResend: event(target)
         case .jobCancel: Int64(target).map { change($0) }
@@ -435,8 +520,13 @@ extension ConsolePath {
                     "app": parameters["app"]?.stringValue ?? "", "uuid": target,
                     "environment": parameters["environment"]?.stringValue ?? "",
                 ])
-        case .endpointEnable, .endpointDisable, .endpointPause: endpoint(target)
+        case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret: endpoint(target)
         }
+    }
+
+    /// The list of purchases with an id; nil where it is not told.
+    private static func purchases(_ id: String) -> LocalPath? {
+        id.isEmpty ? nil : ConsoleSection.purchases.path.with("id", id)
     }
 }
 
@@ -480,6 +570,9 @@ extension ChangeKind {
         case .alias: "Add an id, or join two customers"
         case .transfer: "Move purchases to another customer"
         case .claim: "Claim a purchase for a customer"
+        case .refundAnswer: "Answer Apple about a refund"
+        case .endpointRotateSecret: "Rotate the secret of an endpoint"
+        case .purchaseExtend: "Extend a renewal date"
         }
     }
 
@@ -496,6 +589,9 @@ extension ChangeKind {
         case .alias: "Add an id"
         case .transfer: "Move purchases"
         case .claim: "Claim"
+        case .refundAnswer: "Answer"
+        case .endpointRotateSecret: "Rotate the secret"
+        case .purchaseExtend: "Extend"
         case .endpointEnable: "Enable"
         case .endpointDisable: "Disable"
         case .endpointPause: "Pause"
@@ -527,6 +623,15 @@ extension ChangeKind {
             "The purchase \(id), and all else that its Apple account bought, goes to the customer as if it was restored in the app:"
                 + " an anonymous owner is joined with them, which cannot be undone; with another owner, restore_behavior decides"
                 + " whether all of it moves, stays, or both customers become one."
+        case .refundAnswer:
+            "A worker tells Apple how \(id) was used, and what you prefer; Apple decides. It takes one answer, within 12 hours of its"
+                + " question, and with the customer's consent only."
+        case .endpointRotateSecret:
+            "\(id) gets a new secret, which the next page shows once. Webhooks are signed with it at once, and with the former ones for"
+                + " a while, so that the consumer has time to take it over."
+        case .purchaseExtend:
+            "Apple lets the subscription \(id) go on for so many days more without a payment, twice a year at most. It cannot be undone;"
+                + " the record follows once Apple reports it."
         case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."

@@ -96,7 +96,9 @@ enum EndpointPages {
                 ])
             }
             call.changes(
-                endpoint.disabledReason == nil ? [.endpointPause, .endpointDisable] : [.endpointEnable],
+                endpoint.disabledReason == nil
+                    ? [.endpointPause, .endpointDisable, .endpointRotateSecret]
+                    : [.endpointEnable, .endpointRotateSecret],
                 of: ["id": endpoint.id])
             Tag.h2 { "Settings" }
             settings(answer, call)

@@ -116,7 +116,9 @@ enum PurchaseRecordPages {
                 }
             }
             if !key.isGrant {
-                call.changes([.claim], of: ["app": key.app, "environment": environment.rawValue, "id": id])
+                call.changes(
+                    purchase.latest.transaction.isRenewable ? [.claim, .purchaseExtend] : [.claim],
+                    of: ["app": key.app, "environment": environment.rawValue, "id": id])
             }
             Tag.h2 { "What it is" }
             PageParts.facts(answer.explanation.lines.map { ($0.label.capitalisedStart, .untrusted($0.text)) })

@@ -102,6 +102,14 @@ enum RefundPage {
                 ("Asked", call.clock.time(request.asked)),
                 ("Answer", outcome(request).map { .untrusted($0) }),
             ])
+            if request.objection(at: call.clock.now) == nil {
+                call.changes(
+                    [.refundAnswer],
+                    of: [
+                        "transaction": request.key.transactionID, "app": key.app,
+                        "environment": key.environment.rawValue,
+                    ])
+            }
             Tag.details {
                 Tag.summary { "Answer by a command" }
                 Tag.p(.classes(.quiet)) { "With the customer's consent only; a worker sends the answer." }

@@ -39,7 +39,8 @@ struct ActionRedactor {
     /// False where lanes were not held of which it turned out that they are concerned.
     private func runOnce(on connection: PostgresConnection) throws -> Bool {
         let lanes = Set(EventRedactor.transfers(of: try entries(on: connection)).map(\.lane))
-        let found = try ChangeRedaction.search(names, on: connection)
+        let purchases = try ChangeRedaction.purchases(of: deletion.id, on: connection)
+        let found = try ChangeRedaction.search(names, purchases, on: connection)
         return try connection.transaction {
             _ = try Fence.hold(lanes, on: connection)
             guard try !DeletionTable.lockLog(of: deletion.id, on: connection) else { return true }
@@ -61,7 +62,8 @@ struct ActionRedactor {
                     .texts(entries.map { detail($0, without: erased)?.text }),
                 ])
             var counts: DeletionTable.Counts = ["action": Int64(entries.count)]
-            counts.merge(try ChangeRedaction.run(deletion, names, found, on: connection), uniquingKeysWith: +)
+            counts.merge(
+                try ChangeRedaction.run(deletion, names, purchases, found, on: connection), uniquingKeysWith: +)
             let events = EventRedactor(deletion: deletion.id)
             counts.merge(try events.pseudonymise(told, names, on: connection), uniquingKeysWith: +)
             counts["rebuild"] = Int64(

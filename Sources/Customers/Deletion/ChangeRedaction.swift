@@ -2,7 +2,8 @@ import Base
 import Database
 import Postgres
 
-/// Puts pseudonyms for the ids of a deleted customer in the changes that operators asked for, and in the audit; the hash of such a
+/// Puts pseudonyms for the ids of a deleted customer, and for those of the purchases that were theirs, in the changes that operators
+/// asked for, and in the audit; what came of such a change keeps no ids; the hash of such a
 /// request goes, because an id can be guessed from it, and so do those that tell whether it is still about the same, and the operator's key
 /// where it names the customer. Rows about another customer who has such an id now stay.
 package enum ChangeRedaction {
@@ -13,18 +14,28 @@ package enum ChangeRedaction {
     private static let searched: Int64 = 50_000
     private static let page = 1000
 
+    /// Whether a row's target is the customer, or a purchase of theirs.
+    private static func isAbout(_ row: String) -> String {
+        """
+        (\(row).kind = ANY($2::text[]) AND \(row).target = ANY($3::text[])
+            OR \(row).kind = ANY($4::text[]) AND \(row).target = ANY($5::text[]))
+        """
+    }
+
     private static let selectJobs = """
-        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, true AS is_target
+        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, j.outcome,
+            true AS is_target
         FROM entitled.job j, entitled.deletion d
-        WHERE d.id = $1 AND j.kind = ANY($2::text[]) AND j.target = ANY($3::text[]) AND j.idempotency_key IS NOT NULL
+        WHERE d.id = $1 AND \(isAbout("j")) AND j.idempotency_key IS NOT NULL
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
         ORDER BY j.id FOR NO KEY UPDATE OF j
         """
     private static let selectJobsNaming = """
-        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, false AS is_target
+        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, j.outcome,
+            false AS is_target
         FROM entitled.deletion d, entitled.job j
-        WHERE d.id = $1 AND NOT (j.kind = ANY($2::text[]) AND j.target = ANY($3::text[])) AND j.idempotency_key IS NOT NULL
-            AND (j.id = ANY($4::int8[]) OR j.id > $5)
+        WHERE d.id = $1 AND NOT \(isAbout("j")) AND j.idempotency_key IS NOT NULL
+            AND (j.id = ANY($6::int8[]) OR j.id > $7)
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
         ORDER BY j.id FOR NO KEY UPDATE OF j
         """
@@ -33,9 +44,9 @@ package enum ChangeRedaction {
             request = CASE WHEN t.has_key THEN j.request ELSE 'change ' || j.id END,
             idempotency_key = CASE WHEN t.has_key THEN j.idempotency_key ELSE 'change ' || j.id END,
             request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
-            parameters = coalesce(t.parameters, j.parameters)
-        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[], $6::text[])
-            AS t(id, target, reason, error, has_key, parameters)
+            parameters = coalesce(t.parameters, j.parameters), outcome = t.outcome
+        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[], $6::text[], $7::text[])
+            AS t(id, target, reason, error, has_key, parameters, outcome)
         WHERE j.id = t.id
         """
 
@@ -64,16 +75,16 @@ package enum ChangeRedaction {
     }
 
     private static let selectAudit = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, true AS is_target
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target
         FROM entitled.audit a, entitled.deletion d
-        WHERE d.id = $1 AND a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]) AND \(isMeantByAudit("$4"))
+        WHERE d.id = $1 AND \(isAbout("a")) AND \(isMeantByAudit("$6"))
         ORDER BY a.id
         """
     private static let selectAuditNaming = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, false AS is_target
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, false AS is_target
         FROM entitled.deletion d, entitled.audit a
-        WHERE d.id = $1 AND NOT (a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]))
-            AND (a.id = ANY($5::int8[]) OR a.id > $6 OR a.job = ANY($4::int8[]) OR a.job = ANY($7::int8[])) AND \(isMeantByAudit("$4"))
+        WHERE d.id = $1 AND NOT \(isAbout("a"))
+            AND (a.id = ANY($7::int8[]) OR a.id > $8 OR a.job = ANY($6::int8[]) OR a.job = ANY($9::int8[])) AND \(isMeantByAudit("$6"))
         ORDER BY a.id
         """
     private static let updateAudit = """
@@ -82,7 +93,7 @@ package enum ChangeRedaction {
         """
 
     private static let jobTexts = """
-        SELECT id, concat_ws(chr(10), reason, error, idempotency_key) AS text, state = 'running' AS is_open
+        SELECT id, concat_ws(chr(10), reason, error, idempotency_key, outcome) AS text, state = 'running' AS is_open
         FROM entitled.job WHERE id > $1 AND idempotency_key IS NOT NULL ORDER BY id LIMIT $2
         """
     private static let auditTexts = """
@@ -113,9 +124,11 @@ package enum ChangeRedaction {
 
     /// Looks for the ids in texts about other things, before lanes and rows are held for the redaction: however many ids a
     /// customer has, and however long the texts are, no other transaction waits for it.
-    static func search(_ names: Pseudonyms, on connection: PostgresConnection) throws -> Found {
+    static func search(
+        _ names: Pseudonyms, _ purchases: Pseudonyms, on connection: PostgresConnection
+    ) throws -> Found {
         guard try connection.query(exists).one().bool("is_there") else { return Found() }
-        let words = telling(names)
+        let words = telling(names, purchases)
         let starts = try connection.query(starts, [.int8(searched)]).one()
         return Found(
             jobs: try search(words, jobTexts, after: try starts.int("job"), on: connection),
@@ -138,8 +151,17 @@ package enum ChangeRedaction {
         }
     }
 
-    private static func telling(_ names: Pseudonyms) -> Pseudonyms {
-        Pseudonyms(names.names.filter { isTelling($0.key) })
+    private static func telling(_ names: Pseudonyms, _ purchases: Pseudonyms) -> Pseudonyms {
+        Pseudonyms(both(names, purchases).names.filter { isTelling($0.key) })
+    }
+
+    private static func both(_ names: Pseudonyms, _ purchases: Pseudonyms) -> Pseudonyms {
+        Pseudonyms(names.names.merging(purchases.names) { name, _ in name })
+    }
+
+    /// Pseudonyms of the original transaction ids of what was the customer's, for the changes and the audit alone.
+    static func purchases(of deletion: Int64, on connection: PostgresConnection) throws -> Pseudonyms {
+        Pseudonyms.random(for: Array(try DeletionTable.owned(of: deletion, on: connection)))
     }
 
     /// Whether an id is looked for in texts about others: a short one, or a number such as a year, is a word of any sentence.
@@ -149,67 +171,73 @@ package enum ChangeRedaction {
 
     /// In the transaction of the log. A change that is being done at this moment is waited for, so that what it notes is seen.
     ///
-    /// - Parameter found: what `search` found for the same names before.
+    /// - Parameters:
+    ///   - purchases: of `purchases(of:)`.
+    ///   - found: what `search` found for the same names before.
     /// - Returns: how many rows were redacted, by table.
     static func run(
-        _ deletion: DeletionTable.Entry, _ names: Pseudonyms, _ found: Found, on connection: PostgresConnection
+        _ deletion: DeletionTable.Entry, _ names: Pseudonyms, _ purchases: Pseudonyms, _ found: Found,
+        on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
         _ = try connection.query(forgetHashes)
         let ids = names.names.keys.sorted()
         let whose: [PostgresValue] = [
             .int8(deletion.id), .texts(ChangeKind.namesOfCustomers), .texts(ids),
+            .texts(ChangeKind.ofPurchases.map(\.rawValue)), .texts(purchases.names.keys.sorted()),
         ]
         let jobs = try redactJobs(
             try connection.query(selectJobs, whose).map { $0 }
                 + connection.query(selectJobsNaming, whose + columns(of: found.jobs)).map { $0 }, names,
-            on: connection)
+            purchases, on: connection)
         let known = PostgresValue.int8s(jobs)
         let audit = try redactAudit(
             try connection.query(selectAudit, whose + [known]).map { $0 }
                 + connection.query(
                     selectAuditNaming, whose + [known] + columns(of: found.audit) + [.int8s(found.jobs.rows)]
-                ).map { $0 }, names, on: connection)
+                ).map { $0 }, names, purchases, on: connection)
         return ["job": Int64(jobs.count), "audit": audit].filter { $0.value > 0 }
     }
 
     private static func columns(of found: Candidates) -> [PostgresValue] { [.int8s(found.rows), .int8(found.end)] }
 
     private static let selectJob = """
-        SELECT id, target, reason, error AS message, NULL AS key, parameters, true AS is_target FROM entitled.job
-        WHERE id = $1
+        SELECT id, target, reason, error AS message, NULL AS key, parameters, outcome, true AS is_target
+        FROM entitled.job WHERE id = $1
         """
     private static let selectAuditOfJob = """
-        SELECT id, target, reason, message, NULL AS key, NULL AS parameters, true AS is_target FROM entitled.audit
-        WHERE job = $1 AND target = $2
+        SELECT id, target, reason, message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target
+        FROM entitled.audit WHERE job = $1 AND target = $2
         """
 
     /// Redacts a change that was committed after the erasure of its customer came to the changes, in the transaction that ends it.
     package static func forget(_ change: Change, on connection: PostgresConnection) throws {
-        let names = Pseudonyms.random(for: [change.target])
+        let (names, none) = (Pseudonyms.random(for: [change.target]), Pseudonyms([:]))
         let audit = try connection.query(selectAuditOfJob, [.int8(change.id), .text(change.target)]).map { $0 }
-        _ = try redactAudit(audit, names, on: connection)
+        _ = try redactAudit(audit, names, none, on: connection)
         let job = try connection.query(selectJob, [.int8(change.id)]).map { $0 }
-        _ = try redactJobs(job, names, on: connection)
+        _ = try redactJobs(job, names, none, on: connection)
     }
 
     /// Returns the numbers of the rows that named the customer.
     private static func redactJobs(
-        _ rows: [PostgresRow], _ names: Pseudonyms, on connection: PostgresConnection
+        _ rows: [PostgresRow], _ names: Pseudonyms, _ purchases: Pseudonyms, on connection: PostgresConnection
     ) throws -> [Int64] {
-        let found = try redacted(rows, names)
+        let found = try redacted(rows, names, purchases)
         guard !found.isEmpty else { return [] }
         _ = try connection.query(
             updateJobs,
-            columns(found) + [.bools(found.map(\.keepsKey)), .texts(found.map(\.parameters))])
+            columns(found) + [
+                .bools(found.map(\.keepsKey)), .texts(found.map(\.parameters)), .texts(found.map(\.outcome)),
+            ])
         return found.map(\.id)
     }
 
     /// Returns how many rows named the customer.
     private static func redactAudit(
-        _ rows: [PostgresRow], _ names: Pseudonyms, on connection: PostgresConnection
+        _ rows: [PostgresRow], _ names: Pseudonyms, _ purchases: Pseudonyms, on connection: PostgresConnection
     ) throws -> Int64 {
-        let found = try redacted(rows, names)
+        let found = try redacted(rows, names, purchases)
         if !found.isEmpty { _ = try connection.query(updateAudit, columns(found)) }
         return Int64(found.count)
     }
@@ -224,6 +252,36 @@ package enum ChangeRedaction {
         let keepsKey: Bool
         /// Of a change; nil: they stay.
         let parameters: String?
+        /// Of a change: JSON.
+        let outcome: String?
+    }
+
+    /// Members of an outcome that name purchases, events of them, or transactions.
+    private static let identifying: Set = [
+        "purchases", "revoked", "events", "original_transaction_id", "transaction_id", "request_id",
+    ]
+
+    /// What came of a change of the customer's, without ids.
+    private static func withoutIDs(_ outcome: String) -> String? {
+        guard let members = (try? JSON(parsing: Array(outcome.utf8)))?.members else { return nil }
+        return JSON.object(members.filter { !identifying.contains($0.name) }).text
+    }
+
+    /// What came of a change of another customer's, with pseudonyms for purchases.
+    private static func replaced(_ value: JSON, _ purchases: Pseudonyms) -> JSON {
+        switch value {
+        case .string(let text): .string(purchases[text] ?? text)
+        case .array(let values): .array(values.map { replaced($0, purchases) })
+        case .object(let members):
+            .object(members.map { JSON.Member(name: $0.name, value: replaced($0.value, purchases)) })
+        default: value
+        }
+    }
+
+    private static func replaced(_ outcome: String, _ purchases: Pseudonyms) -> String {
+        guard !purchases.names.isEmpty, let json = try? JSON(parsing: Array(outcome.utf8)) else { return outcome }
+        let new = replaced(json, purchases)
+        return new == json ? outcome : new.text
     }
 
     /// Parameters without hashes of what the customer was. What is no JSON is refused when it is done, and may hold anything.
@@ -232,19 +290,24 @@ package enum ChangeRedaction {
         return JSON.object(members.filter { !ChangeVersions.hashes.contains($0.name) }).text
     }
 
-    private static func redacted(_ rows: [PostgresRow], _ names: Pseudonyms) throws -> [Redacted] {
-        let words = telling(names)
+    private static func redacted(
+        _ rows: [PostgresRow], _ names: Pseudonyms, _ purchases: Pseudonyms
+    ) throws -> [Redacted] {
+        let (all, words) = (both(names, purchases), telling(names, purchases))
         return try rows.compactMap { row in
             let (target, isTarget) = (try row.text("target"), try row.bool("is_target"))
             let texts = try ["reason", "message", "key"].map { try row.optionalText($0) }
             let replaced = texts.map { text in
-                text.map { isTarget ? names.replaced(inText: $0) : words.replaced(inText: $0, wholeWords: true) }
+                text.map { isTarget ? all.replaced(inText: $0) : words.replaced(inText: $0, wholeWords: true) }
             }
-            guard isTarget || replaced != texts else { return nil }
+            let outcome = try row.optionalText("outcome")
+            let told = outcome.flatMap { isTarget ? withoutIDs($0) : ChangeRedaction.replaced($0, purchases) }
+            guard isTarget || replaced != texts || told != outcome else { return nil }
             return Redacted(
-                id: try row.int("id"), target: isTarget ? names[target] ?? target : target, reason: replaced[0],
+                id: try row.int("id"), target: isTarget ? all[target] ?? target : target, reason: replaced[0],
                 message: replaced[1], keepsKey: !isTarget && replaced[2] == texts[2],
-                parameters: isTarget ? try row.optionalText("parameters").map(withoutHashes) : nil)
+                parameters: isTarget ? try row.optionalText("parameters").map(withoutHashes) : nil,
+                outcome: told)
         }
     }
 

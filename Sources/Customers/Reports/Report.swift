@@ -47,6 +47,10 @@ package struct Report: Sendable, Equatable {
     /// How many purchases were looked at, of whatever time.
     package let purchases: Int64
 
+    init(question: ReportQuestion, parts: [Part], total: Part, purchases: Int64) {
+        (self.question, self.parts, self.total, self.purchases) = (question, parts, total, purchases)
+    }
+
     package init(_ tally: ReportTally, _ question: ReportQuestion) {
         self.question = question
         purchases = tally.purchases

@@ -24,6 +24,7 @@ package struct ReportRun: Sendable {
     private static let snapshot = """
         SELECT pg_export_snapshot() AS snapshot, (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms
         """
+    private static let snapshotTime = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms"
     private static let isolation = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
     fileprivate struct State {
@@ -67,6 +68,25 @@ package struct ReportRun: Sendable {
             var whole = tally
             for part in state.tallies { whole.add(part) }
             return Report(whole, question)
+        }
+    }
+
+    /// The same by the calling thread alone.
+    ///
+    /// - Parameter isDraining: whether the process ends: nothing comes of it then.
+    /// - Returns: nil where it was not counted to the end.
+    package func run(
+        on connection: PostgresConnection, calendar: (Int64) throws -> ReportCalendar, isDraining: () -> Bool
+    ) throws -> Report? {
+        try connection.transaction(opening: [ReportRun.isolation]) { _ in
+            let now = try connection.query(ReportRun.snapshotTime).one().int("now_ms")
+            var tally = ReportTally(try calendar(now), foldSettings: foldSettings)
+            let state = Monitor(State())
+            for lane in Lane.all {
+                guard !isDraining() else { return nil }
+                try count(lane, into: &tally, on: connection, state)
+            }
+            return Report(tally, question)
         }
     }
 

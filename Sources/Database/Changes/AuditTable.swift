@@ -136,7 +136,7 @@ package enum AuditTable {
             [
                 .text(filter.actor), .text(filter.kind), .text(filter.target), .int8(range.since), .int8(range.until),
                 .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)), .int8(filter.notBefore),
-                .texts(filter.hidesCustomers ? ChangeKind.namesOfCustomers : []), .int8(least),
+                .texts(filter.hidesCustomers ? ChangeKind.namesOfPersons : []), .int8(least),
             ]
         ).map(Entry.init)
         let stop =

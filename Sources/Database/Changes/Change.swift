@@ -6,7 +6,7 @@ package struct Change: Sendable {
     /// The number of the job.
     package let id: Int64
     package let kind: ChangeKind
-    /// The id of what it is about: an app user id, an event, a delivery, a notification's UUID, an
+    /// The id of what it is about: an app user id, an original transaction id, an event, a delivery, a notification's UUID, an
     /// endpoint, a list, a job.
     package private(set) var target: String
     /// JSON, as it was asked for; not parsed, because the role that writes it is not trusted.
@@ -22,6 +22,14 @@ package struct Change: Sendable {
     package private(set) var outcome: String?
     /// Why it was refused, or failed.
     package private(set) var error: String?
+
+    /// The member of an outcome that has a secret for the process that asked, in hex digits of what `AnswerKey` seals.
+    package static let sealed = "sealed"
+
+    /// What a secret is tied to when it is sealed.
+    package var sealingContext: String { Change.sealingContext(id) }
+
+    package static func sealingContext(_ job: Int64) -> String { "entitled change \(job)" }
 
     static let columns = """
         id, kind, target, parameters, reason, made_by, created_ms, credential, state, outcome, error
@@ -43,7 +51,7 @@ package struct Change: Sendable {
 
     /// The same for readers who see no customers: as in the audit it does not say which one it is about. Numbers of rows stay.
     package func withoutCustomer() -> Change {
-        guard kind.targetClass == .customer else { return self }
+        guard [.customer, .purchase].contains(kind.targetClass) else { return self }
         var change = self
         (change.target, change.reason, change.error) = ("", "", nil)
         if !kind.isBulk { change.outcome = nil }

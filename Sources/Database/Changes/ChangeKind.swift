@@ -38,33 +38,42 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case transfer
     /// Takes a purchase for a customer, as a restore in the app does: `{"app", "environment", "purchase"}`.
     case claim
+    /// Answers Apple's question about a refund of the purchase: `{"app", "environment", "transaction", "answer"}`,
+    /// with the answer as `RefundAnswer` has it.
+    case refundAnswer = "refund_answer"
+    /// Makes a new secret of an endpoint: `{"overlap", "answer_key"}`, in ms, and in hex digits the key that the new secret is
+    /// sealed to for the one who asked.
+    case endpointRotateSecret = "endpoint_rotate_secret"
+    /// Extends the renewal date of a purchase: `{"app", "environment", "days", "apple_reason", "request_id"}`.
+    case purchaseExtend = "purchase_extend"
 
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
-        case .grant, .revoke, .note, .noteRemove, .transfer: [.support, .operator]
+        case .grant, .revoke, .note, .noteRemove, .transfer, .refundAnswer, .purchaseExtend: [.support, .operator]
         // Customers may become one, which cannot be undone.
         case .alias, .claim: [.operator]
         case .resend, .eventResend: [.support, .integrator, .operator]
         case .reprocess, .bulkReprocess: [.operator]
         case .endpointEnable, .endpointDisable, .endpointPause, .bulkResend, .bulkGiveUp, .customerResend,
-            .customerGiveUp, .jobCancel:
+            .customerGiveUp, .jobCancel, .endpointRotateSecret:
             [.integrator, .operator]
         }
     }
 
     /// What the target of a change is an id of: the same text may name one thing of each class.
     package enum TargetClass: String, Sendable {
-        case customer, event, delivery, notification, endpoint, list, job
+        case customer, purchase, event, delivery, notification, endpoint, list, job
     }
 
     package var targetClass: TargetClass {
         switch self {
         case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim: .customer
+        case .refundAnswer, .purchaseExtend: .purchase
         case .resend: .delivery
         case .eventResend: .event
         case .reprocess: .notification
-        case .endpointEnable, .endpointDisable, .endpointPause: .endpoint
+        case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret: .endpoint
         case .bulkResend, .bulkGiveUp, .bulkReprocess: .list
         case .jobCancel: .job
         }
@@ -76,11 +85,17 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// As the audit names entries whose target is a customer.
     package static let namesOfCustomers = ofCustomers.map(\.rawValue) + [AuditTable.Look.customerExport.rawValue]
 
+    /// Kinds whose target is the original transaction id of a purchase.
+    package static let ofPurchases = allCases.filter { $0.targetClass == .purchase }
+
+    /// As the audit names entries whose target is a customer, or a purchase of one.
+    package static let namesOfPersons = namesOfCustomers + ofPurchases.map(\.rawValue)
+
     /// Whether the parameters hold what is to be forgotten once it is over: texts of persons, and ids of another customer, whose
-    /// deletion does not find them there.
+    /// deletion does not find them there. A key to which a secret was sealed is of no use then.
     package var forgetsParameters: Bool {
         switch self {
-        case .note, .alias, .transfer, .claim: true
+        case .note, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret, .purchaseExtend: true
         default: false
         }
     }
@@ -88,12 +103,16 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// Whether a reason has to be given: a note says itself what it is for.
     package var needsReason: Bool { self != .note && self != .noteRemove }
 
+    /// Whether Apple is asked to do it: it can be neither repeated nor rolled back.
+    package var isOfApple: Bool { self == .purchaseExtend }
+
     /// Whether it is done in several steps, as a job is.
     package var isBulk: Bool {
         switch self {
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
         case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
-            .jobCancel, .note, .noteRemove, .alias, .transfer, .claim:
+            .jobCancel, .note, .noteRemove, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret,
+            .purchaseExtend:
             false
         }
     }

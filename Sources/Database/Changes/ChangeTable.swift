@@ -176,8 +176,10 @@ package enum ChangeTable {
         """
 
     /// The next change of one step that is to be done and that no other worker is at; it is locked until the transaction ends.
-    package static func take(on connection: PostgresConnection) throws -> Change? {
-        let kinds = ChangeKind.allCases.filter { !$0.isBulk }
+    ///
+    /// - Parameter isOfApple: whether one that Apple is asked for, or one that is done here.
+    package static func take(isOfApple: Bool = false, on connection: PostgresConnection) throws -> Change? {
+        let kinds = ChangeKind.allCases.filter { !$0.isBulk && $0.isOfApple == isOfApple }
         return try connection.query(
             selectNext, [.texts(kinds.map(\.rawValue)), .texts(kinds.map(\.targetClass.rawValue))]
         ).first.map(Change.init)
@@ -207,6 +209,46 @@ package enum ChangeTable {
     /// - Returns: ms for which it has met others.
     package static func postpone(_ change: Change, on connection: PostgresConnection) throws -> Int64 {
         try connection.query(postponing, [.int8(change.id)]).one().int("waited")
+    }
+
+    /// The mark of a change that Apple may have been asked for.
+    private static let asked = "asked"
+
+    private static let marking = """
+        UPDATE entitled.job SET cursor = ARRAY[$2::text], lease_until = clock_timestamp() + $3 * interval '1 ms'
+        WHERE id = $1
+        """
+
+    /// Notes on a change that is held that Apple is asked for it next: by this worker alone, and once, since a second time would
+    /// do it twice.
+    ///
+    /// - Parameter time: ms that the asking takes at most.
+    package static func mark(_ change: Change, for time: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query(marking, [.int8(change.id), .text(asked), .int8(time)])
+    }
+
+    /// Whether a worker was about to ask Apple for a change, and has not written what came of it.
+    package static func isMarked(_ change: Change, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(
+            "SELECT cursor = ARRAY[$2::text] AS is_marked FROM entitled.job WHERE id = $1",
+            [.int8(change.id), .text(asked)]
+        ).one().bool("is_marked")
+    }
+
+    /// ms after which nothing waits for a secret any more.
+    private static let sealedLife: Int64 = 300_000
+
+    private static let emptying = """
+        UPDATE entitled.job SET outcome = (outcome::jsonb - $1::text)::text
+        WHERE kind = $2 AND state = 'done' AND outcome LIKE '%"' || $1 || '"%'
+            AND finished_ms < (extract(epoch FROM clock_timestamp()) * 1000)::int8 - $3
+        """
+
+    /// Removes secrets that were sealed for an asking process, which has shown them or is gone.
+    package static func emptySealed(on connection: PostgresConnection) throws {
+        _ = try connection.query(
+            emptying,
+            [.text(Change.sealed), .text(ChangeKind.endpointRotateSecret.rawValue), .int8(sealedLife)])
     }
 
     private static let selectRole = """

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Postgres
+import Subscriptions
 
 /// What a change would be about as it is now, in one digest: a change that was shown before is done only while that is the
 /// same.
@@ -9,6 +10,11 @@ package enum ChangeVersions {
     package static let member = "plan"
     /// The member of a change of a customer's rows that has `holdings(of:)`.
     package static let holdings = "holdings"
+    /// The member that has the key of the process that asked, to which a secret is sealed: another one for each request.
+    package static let answerKey = "answer_key"
+    /// The member that has the name under which Apple is asked: another one for each request, too.
+    package static let requestID = "request_id"
+    private static let unasked: Set = [member, answerKey, requestID]
     /// Members of parameters from which an id that they are about can be guessed.
     package static let hashes: Set = [member, holdings]
     /// Why such a change is refused when that is another one.
@@ -19,11 +25,11 @@ package enum ChangeVersions {
 
     /// SHA-256 of what is asked for and of the versions of the rows that it concerns.
     ///
-    /// - Parameter parameters: without `member`.
+    /// - Parameter parameters: those that say nothing of what is asked for do not count.
     package static func digest(
         _ kind: ChangeKind, _ target: String, _ parameters: JSON, on connection: PostgresConnection
     ) throws -> [UInt8] {
-        let members = (parameters.members ?? []).filter { $0.name != member }
+        let members = (parameters.members ?? []).filter { !unasked.contains($0.name) }
         let seen = JSON.array([
             // A worker reads them in another order than the console wrote them.
             .string(kind.rawValue), .string(target), JSON.object(members).sortedByName,
@@ -67,6 +73,16 @@ package enum ChangeVersions {
         case .reprocess: return try notification(target, parameters, on: connection)
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try endpoints(on: connection, only: target).states
+        case .endpointRotateSecret:
+            return try endpoints(on: connection, only: target, withPause: false).states
+                + connection.query(
+                    """
+                    SELECT concat_ws(' ', kind, created_ms, expires_ms) AS version FROM entitled.endpoint_secret
+                    WHERE endpoint = $1 ORDER BY kind, created_ms
+                    """, [.text(target)]
+                ).map { try $0.text("version") }
+        case .refundAnswer: return try refund(target, parameters, on: connection)
+        case .purchaseExtend: return try purchase(target, parameters, on: connection)
         case .customerResend, .customerGiveUp:
             return try [holdings(of: target, on: connection)] + sending(parameters, on: connection).states
         case .bulkResend, .bulkGiveUp: return try sending(parameters, on: connection).states
@@ -117,6 +133,43 @@ package enum ChangeVersions {
             JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
             LEFT JOIN entitled.endpoint e ON e.id = d.endpoint ORDER BY d.lane, d.id
             """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
+        ).map { try $0.text("version") }
+    }
+
+    private static func key(_ id: String, _ parameters: JSON) -> PurchaseKey {
+        PurchaseKey(
+            app: parameters["app"]?.stringValue ?? "",
+            environment: parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
+                ?? .production,
+            originalTransactionID: id)
+    }
+
+    private static func refund(
+        _ id: String, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> [String] {
+        let key = key(id, parameters)
+        return try connection.query(
+            """
+            SELECT concat_ws(' ', state, asked_ms, deadline_ms, decided_ms, answered_by, answer) AS version
+            FROM entitled.refund_request
+            WHERE lane = $1 AND transaction_id = $2 AND app = $3 AND environment = $4 AND original_transaction_id = $5
+            """,
+            [
+                .int2(key.lane.number), .text(parameters["transaction"]?.stringValue), .text(key.app),
+                .int2(key.environment.code), .text(id),
+            ]
+        ).map { try $0.text("version") }
+    }
+
+    private static func purchase(
+        _ id: String, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> [String] {
+        let key = key(id, parameters)
+        return try connection.query(
+            """
+            SELECT concat_ws(' ', owner, version) AS version FROM entitled.purchase
+            WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
+            """, [.int2(key.lane.number), .text(id), .text(key.app), .int2(key.environment.code)]
         ).map { try $0.text("version") }
     }
 

@@ -71,7 +71,7 @@ package enum OverviewQuery {
                 WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $3) AS next_deadline,
             (SELECT min(deadline_ms) FROM entitled.refund_request
                 WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $3
-                    AND ($4::text[] IS NULL OR app = ANY ($4))) AS next_answer,
+                    AND app = ANY ($4::text[])) AS next_answer,
             (SELECT count(*) FROM (SELECT FROM entitled.job WHERE state = 'running' LIMIT $2) j) AS running_jobs,
             ARRAY(
                 SELECT h.endpoint FROM entitled.endpoint_health h JOIN entitled.endpoint e ON e.id = h.endpoint
@@ -82,12 +82,14 @@ package enum OverviewQuery {
     /// - Parameters:
     ///   - limit: each number is counted up to it.
     ///   - now: ms since 1970.
-    ///   - answeredApps: whose consumption requests are to be answered; nil: all.
+    ///   - answeredApps: whose consumption requests are to be answered.
     package static func counts(
-        upTo limit: Int64, now: Int64, answeredApps: [String]? = nil, on connection: PostgresConnection
+        upTo limit: Int64, now: Int64, answeredApps: [String], on connection: PostgresConnection
     ) throws -> Counts {
-        let apps: PostgresValue = answeredApps.map { .texts($0) } ?? .null
-        return try Counts(connection.query(counts, [PurchaseQuery.lanes, .int8(limit), .int8(now), apps]).one())
+        try Counts(
+            connection.query(
+                counts, [PurchaseQuery.lanes, .int8(limit), .int8(now), .texts(answeredApps)]
+            ).one())
     }
 
     /// A worker that was seen lately.

@@ -114,4 +114,75 @@ package enum PurchaseQuery {
         }
         return found
     }
+
+    // MARK: - What a change would move
+
+    /// Of what was bought: grants stay with their customer.
+    private static let isBought = """
+        p.owner = ANY($1::text[]) AND p.app <> $2 AND ($3::text IS NULL OR p.original_transaction_id = $3)
+        """
+    private static let selectBought = """
+        SELECT p.app, p.environment, p.original_transaction_id FROM entitled.purchase p WHERE \(isBought)
+        ORDER BY p.original_transaction_id, p.app, p.environment LIMIT $4
+        """
+    private static let countBought = """
+        SELECT count(*) FROM (SELECT FROM entitled.purchase p WHERE \(isBought) LIMIT $4) bought
+        """
+    private static let selectScopes = """
+        SELECT DISTINCT p.app, p.environment FROM entitled.purchase p WHERE \(isBought) ORDER BY 1, 2
+        """
+
+    private static func values(_ owners: [String], _ only: String?) -> [PostgresValue] {
+        [.texts(owners), .text(Grant.app), .text(only)]
+    }
+
+    /// Purchases that a customer bought, and how many there are.
+    ///
+    /// - Parameters:
+    ///   - owners: the ids of the customer.
+    ///   - only: an original transaction id; nil: all.
+    ///   - most: so many are counted at most.
+    package static func bought(
+        by owners: [String], only: String?, atMost limit: Int, countedTo most: Int64, on connection: PostgresConnection
+    ) throws -> (keys: [PurchaseKey], count: Int64) {
+        let keys = try connection.query(selectBought, values(owners, only) + [.int8(Int64(limit))]).map {
+            try PurchaseKey($0)
+        }
+        let count = try connection.query(countBought, values(owners, only) + [.int8(most)]).one()
+        return (keys, try count.int("count"))
+    }
+
+    /// Apps and environments of what a customer bought.
+    package static func scopes(
+        of owners: [String], only: String?, on connection: PostgresConnection
+    ) throws -> [AppScope] {
+        try connection.query(selectScopes, values(owners, only)).map { try AppScope($0) }
+    }
+
+    private static let isTogether = """
+        p.account IS NOT NULL AND p.account = (
+            SELECT o.account FROM entitled.purchase o
+            WHERE o.lane = $1 AND o.original_transaction_id = $2 AND o.app = $3 AND o.environment = $4)
+        """
+    private static let selectTogether = """
+        SELECT p.app, p.environment, p.original_transaction_id FROM entitled.purchase p WHERE \(isTogether)
+        ORDER BY p.original_transaction_id <> $2, p.original_transaction_id LIMIT $5
+        """
+    private static let countTogether = """
+        SELECT count(*) FROM (SELECT FROM entitled.purchase p WHERE \(isTogether) LIMIT $5) bought
+        """
+
+    /// A purchase first, with others that the same Apple account bought, and how many these are together.
+    package static func boughtTogether(
+        with key: PurchaseKey, atMost limit: Int, countedTo most: Int64, on connection: PostgresConnection
+    ) throws -> (keys: [PurchaseKey], count: Int64) {
+        let place: [PostgresValue] = [
+            .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
+        ]
+        let keys = try connection.query(selectTogether, place + [.int8(Int64(limit))]).map { try PurchaseKey($0) }
+        // One of no account is alone.
+        guard !keys.isEmpty else { return ([key], 1) }
+        let count = try connection.query(countTogether, place + [.int8(most)]).one()
+        return (keys, try count.int("count"))
+    }
 }

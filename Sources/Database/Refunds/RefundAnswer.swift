@@ -24,7 +24,8 @@ package struct RefundAnswer: Sendable, Equatable {
         ])
     }
 
-    init?(_ text: String) {
+    /// Nil where it is no answer.
+    package init?(_ text: String) {
         guard let json = try? JSON(parsing: Array(text.utf8)), let delivery = json["delivery"]?.stringValue,
             let sample = json["sample_content"]?.boolValue
         else { return nil }

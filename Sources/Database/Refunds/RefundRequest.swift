@@ -35,6 +35,16 @@ package struct RefundRequest: Sendable, RowDecodable {
     /// Whether an answer can still matter and was not given.
     package func isOpen(at now: Int64) -> Bool { decided == nil && now < deadline && state != .sent }
 
+    /// Why no answer is taken any more, as a part of a sentence.
+    ///
+    /// - Parameter now: ms since 1970.
+    package func objection(at now: Int64) -> String? {
+        if let decision { return "Apple decided (\(decision))" }
+        if decided != nil { return "Apple decided" }
+        if now >= deadline { return "the 12 hours are over" }
+        return state == .sent || state == .sending ? "an answer was sent, or is on its way" : nil
+    }
+
     package static let columns = """
         app, environment, original_transaction_id, transaction_id, product_id, reasons, repeats, asked_ms, deadline_ms,
         decided_ms, decision, state, answer, answered_by, answered_ms, attempts, failure

@@ -103,6 +103,14 @@ package enum RefundRequestTable {
         }
     }
 
+    /// The newest question about a transaction of an app.
+    package static func find(
+        _ key: RefundRequestSummary.Key, on connection: PostgresConnection
+    ) throws -> RefundRequest? {
+        try list(app: key.purchase.app, transactionID: key.transactionID, atMost: 10, on: connection)
+            .map(\.request).first { $0.key == key }
+    }
+
     private static let selectPage = """
         SELECT \(columnsOfTable), p.owner, md5(r.transaction_id)::uuid AS tie FROM entitled.refund_request r
         LEFT JOIN entitled.purchase p ON p.lane = r.lane AND p.original_transaction_id = r.original_transaction_id
@@ -148,6 +156,21 @@ package enum RefundRequestTable {
         let rows = try connection.query(
             setAnswer, place(key) + [.text(answer.json.text), .text(actor), .int8(now)])
         return !rows.isEmpty
+    }
+
+    /// Gives the answer, for the worker to send, with its lane held, in the caller's transaction or in one of its own.
+    ///
+    /// - Returns: why it cannot be answered any more, as a part of a sentence; nil: it is.
+    package static func answer(
+        _ request: RefundRequest, _ answer: RefundAnswer, by actor: String, on connection: PostgresConnection
+    ) throws -> String? {
+        try connection.joinedTransaction {
+            let now = try Fence.hold([request.key.purchase.lane], on: connection)
+            guard try !self.answer(request.key, answer, by: actor, now: now, on: connection) else { return nil }
+            // It may have been decided since it was read.
+            let current = try find(request.key, on: connection) ?? request
+            return current.objection(at: now) ?? "it was changed meanwhile"
+        }
     }
 
     // MARK: - For who sends

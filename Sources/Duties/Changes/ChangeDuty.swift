@@ -14,19 +14,25 @@ package struct ChangeDuty: Duty {
 
     private let work: ChangeWork
     private let logger: Logger
+    private var emptied: ContinuousClock.Instant?
 
     private static let rest = Duration.milliseconds(200)
     /// The schema is older than changes; it may be migrated while the worker runs.
     private static let rarely = Duration.seconds(30)
+    /// Between two looks for secrets that nothing waits for any more.
+    private static let emptyingInterval = Duration.seconds(60)
 
     package init(work: ChangeWork, logger: Logger) {
         self.work = work
         self.logger = logger
     }
 
-    package func run(_ run: DutyRun) throws -> Next {
-        try run.session.withConnection { connection in
+    package mutating func run(_ run: DutyRun) throws -> Next {
+        let isEmptying = emptied.map { .now - $0 >= ChangeDuty.emptyingInterval } ?? true
+        if isEmptying { emptied = .now }
+        return try run.session.withConnection { connection in
             do {
+                if isEmptying { try ChangeTable.emptySealed(on: connection) }
                 while !run.isDraining(), let ended = try work.next(on: connection, isDraining: run.isDraining) {
                     tell(ended)
                 }
@@ -39,12 +45,16 @@ package struct ChangeDuty: Duty {
         }
     }
 
-    private func tell(_ ended: ChangeWork.Ended) {
+    private func tell(_ ended: ChangeWork.Ended) { ended.tell(logger) }
+}
+
+extension ChangeWork.Ended {
+    func tell(_ logger: Logger) {
         logger.info(
             "change finished",
             [
-                "job": .int(ended.job), "kind": .string(ended.kind.rawValue), "user": .string(ended.user),
-                "outcome": .string(ended.ending.outcome.rawValue),
+                "job": .int(job), "kind": .string(kind.rawValue), "user": .string(user),
+                "outcome": .string(ending.outcome.rawValue),
             ])
     }
 }

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Customers
 import Daemon
 import Database
@@ -14,6 +15,8 @@ package struct ChangeWork: Sendable {
     private let entitlements: Set<String>
     private let foldSettings: FoldSettings
     private let restoreSettings: RestoreSettings
+    private let refundApps: Set<String>
+    private let keys: @Sendable () -> SecretSealer
     private let clock: any WallClock
 
     /// Failures after which a change is given up. What passes by itself is not counted.
@@ -23,12 +26,16 @@ package struct ChangeWork: Sendable {
     /// After so many ms of meeting other transactions a change is given up: those of its target wait for it.
     package static let lockPatience: Int64 = 600_000
 
-    /// - Parameter entitlements: those that can be granted.
+    /// - Parameters:
+    ///   - entitlements: those that can be granted.
+    ///   - refundApps: apps whose questions about refunds workers answer.
+    ///   - keys: which seal the secrets of endpoints.
     package init(
         entitlements: Set<String>, foldSettings: FoldSettings,
-        restoreSettings: RestoreSettings = RestoreSettings(general: .transfer),
-        clock: any WallClock
+        restoreSettings: RestoreSettings = RestoreSettings(general: .transfer), refundApps: Set<String> = [],
+        keys: @escaping @Sendable () -> SecretSealer = { SecretSealer(keys: []) }, clock: any WallClock
     ) {
+        (self.refundApps, self.keys) = (refundApps, keys)
         self.entitlements = entitlements
         self.restoreSettings = restoreSettings
         self.foldSettings = foldSettings
@@ -167,6 +174,9 @@ package struct ChangeWork: Sendable {
         case .alias: return try alias(change, parameters, on: connection)
         case .transfer: return try transfer(change, parameters, on: connection)
         case .claim: return try claim(change, parameters, on: connection)
+        case .refundAnswer: return try answerRefund(change, parameters, on: connection)
+        case .endpointRotateSecret: return try rotate(change, parameters, on: connection)
+        case .purchaseExtend: return .refused("Apple does this change, which another duty asks for.")
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return .refused("A change of many rows is done in steps.")
         }
@@ -290,6 +300,80 @@ package struct ChangeWork: Sendable {
                 .object(
                     [JSON.Member(name: "claim", value: .string("moved"))] + (ChangeWork.moved(transfer).members ?? [])))
         }
+    }
+
+    /// As the command does; a worker sends the answer to Apple.
+    private func answerRefund(
+        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> ChangeEnding {
+        guard let purchase = ChangeWork.purchase(change.target, parameters),
+            let transaction = parameters["transaction"]?.stringValue,
+            let answer = parameters["answer"].flatMap({ RefundAnswer($0.text) })
+        else { return .refused("The change names no question, or no answer.") }
+        guard try !ChangeTable.isRedacted(change, on: connection) else { return .refused(ChangeWork.deleted) }
+        guard refundApps.contains(purchase.app) else {
+            return .refused(
+                "No worker answers questions about refunds of this app: it needs refunds.policy and server_api in the"
+                    + " configuration.")
+        }
+        let key = RefundRequestSummary.Key(purchase: purchase, transactionID: transaction)
+        guard let request = try RefundRequestTable.find(key, on: connection) else {
+            return .refused("Apple has asked no question about this transaction.")
+        }
+        if let objection = try RefundRequestTable.answer(request, answer, by: change.user, on: connection) {
+            return .refused("The question cannot be answered any more: \(objection).")
+        }
+        return .done(
+            .object([
+                "state": .string(RefundRequest.State.ready.rawValue), "transaction_id": .string(transaction),
+                "preference": .text(answer.preference), "deadline": .date(request.deadline),
+            ]))
+    }
+
+    /// The purchase of a change that is about one.
+    static func purchase(_ id: String, _ parameters: JSON) -> PurchaseKey? {
+        guard let app = parameters["app"]?.stringValue,
+            let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
+        else { return nil }
+        return PurchaseKey(app: app, environment: environment, originalTransactionID: id)
+    }
+
+    /// As the command does. The secret leaves this process sealed to the key of the one that asked: the console's role, which reads
+    /// the job, has no use of it, and neither has a copy of the database.
+    private func rotate(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding
+    {
+        guard let key = parameters[ChangeVersions.answerKey]?.stringValue.flatMap(Hex.decode),
+            key.count == AnswerKey.size, let overlap = parameters["overlap"]?.intValue,
+            (0...EndpointSecrets.overlapLimit.milliseconds).contains(overlap)
+        else { return .refused("The change has no key for the answer, or no overlap of at most 30 days.") }
+        let rotated: EndpointSecrets.Rotated?
+        do {
+            rotated = try EndpointSecrets.rotate(
+                of: change.target, overlap: .milliseconds(overlap), sealer: keys(), now: clock.now(), on: connection)
+        } catch let many as EndpointSecrets.TooMany {
+            return .refused(
+                "\(EndpointSecrets.limit) secrets of the endpoint are valid already, the first until"
+                    + " \(Timestamp.text(many.firstEnd)); a shorter overlap ends the former ones earlier.")
+        } catch let missing as SealingKeyRegister.Missing {
+            return .refused("The worker cannot seal a secret: \(missing).")
+        }
+        guard let rotated else { return .refused("There is no endpoint \(change.target).") }
+        guard
+            let sealed = try? AnswerKey.seal(
+                Array(rotated.secret.text.utf8), to: key, context: change.sealingContext)
+            // What was rotated is rolled back with it.
+        else { throw NoAnswerKey() }
+        return .done(
+            .object([
+                "endpoint": .string(change.target), "former_secrets_end_at": .date(rotated.formerEnd),
+                "public_key": .text(rotated.publicKey.map(WebhookPublicKey.text)),
+                Change.sealed: .string(Hex.encode(sealed)),
+            ]))
+    }
+
+    /// The key for an answer is one to which nothing can be sealed.
+    struct NoAnswerKey: Error, CustomStringConvertible {
+        let description = "the key for the answer is not one of X25519"
     }
 
     private func resend(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {

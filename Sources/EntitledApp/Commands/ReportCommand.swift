@@ -5,7 +5,7 @@ import Glibc
 import Schemas
 
 /// `entitled report`.
-struct ReportCommand: ReadingCommand {
+struct ReportCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "report", "Report subscriptions and revenue of a period.",
         discussion: (["Reads every purchase once, in one snapshot, without blocking other work. The numbers:"]
@@ -37,6 +37,7 @@ struct ReportCommand: ReadingCommand {
 
     func run(_ context: CommandContext) throws -> Int32 {
         if isCSV, context.json { throw UsageError("--csv and --json cannot be combined") }
+        if let remote = context.remote { return try tell(try ask(remote, context), context) }
         let configuration = try context.configuration()
         try check(configuration)
         let question = ReportQuestion(
@@ -55,15 +56,46 @@ struct ReportCommand: ReadingCommand {
             connect: { try database.connect(.api) }, calendar: { try calendar(now: $0, zone) },
             progress: { share, purchases in bar.show(share, "\(purchases) purchases") })
         bar.clear()
+        return try tell(report, context)
+    }
+
+    private func tell(_ report: Report, _ context: CommandContext) throws -> Int32 {
         if isCSV {
             context.terminal.write(Array(report.csv.utf8))
         } else if context.json {
             context.terminal.document(report.json)
         } else {
+            let zone = LocalZone.adopt(report.question.timeZone)
             context.terminal.print(
                 ReportPage(report, in: zone, isBold: context.terminal.isInteractive, on: context.terminal.screen).text)
         }
         return 0
+    }
+
+    // MARK: - By the operator API
+
+    /// While a report is being counted.
+    private static let patience = Duration.seconds(1800)
+
+    private func ask(_ remote: OperatorClient, _ context: CommandContext) throws -> Report {
+        guard timeZone == nil else {
+            throw UsageError("--time-zone is for the host: by --url days begin in reports.time_zone of the console")
+        }
+        let query: [(name: String, value: String?)] = [
+            ("from", from.text), ("to", to?.text), ("app", app), ("environment", environment.rawValue),
+            ("by", step.rawValue),
+        ]
+        let deadline = ContinuousClock.now + ReportCommand.patience
+        while true {
+            do {
+                guard let report = Report(json: try remote.json(["report"], query)) else {
+                    throw CommandFailure("the answer is not a report")
+                }
+                return report
+            } catch let refusal as OperatorRefusal where refusal.code == "computing" && .now < deadline {
+                Pause.wait(.seconds(Int64(clamping: min(30, max(1, refusal.retryAfter ?? 1)))))
+            }
+        }
     }
 
     private func check(_ configuration: Configuration) throws {

@@ -146,7 +146,9 @@ struct Composition {
                     work: ChangeWork(
                         entitlements: Set(configuration.catalogue.products.keys),
                         foldSettings: configuration.foldSettings, restoreSettings: configuration.restoreSettings,
-                        clock: clock), logger: logger)),
+                        refundApps: configuration.refundApps,
+                        keys: SealingKeys.reader(configuration, logger: logger), clock: clock), logger: logger)),
+            try service(extensionDuty(history.accesses, history.cancellation)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
             try reportDuty.map { try service($0) },

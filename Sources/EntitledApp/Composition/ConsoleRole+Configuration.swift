@@ -35,13 +35,14 @@ extension DeskSettings {
             sandboxRule: configuration.sandboxRule, expiryPatience: configuration.worker.expiryPatience,
             lease: configuration.worker.lease, healthPolicy: configuration.healthPolicy,
             retrySchedule: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)))
-        answeredApps = configuration.answeredApps.map(\.id)
         let zone = configuration.reports.timeZone
         // A name that this host does not know is UTC to libc, and is called so.
         charts = zone.isKnown ? ChartSettings(zone: .adopt(zone), zoneName: zone) : ChartSettings()
         catalogueCheck = CatalogueCheck(
             entitlements: configuration.catalogue, offerings: configuration.offerings,
             durations: Set(configuration.productDurations.keys))
+        refundApps = configuration.refundApps
+        serverAPIApps = Set(configuration.apps.filter { $0.serverAPI != nil }.map(\.id))
         inForce = configuration.settings.map { setting in
             ShownSetting(
                 key: setting.key, value: setting.value == .null ? "not set" : setting.value.text,

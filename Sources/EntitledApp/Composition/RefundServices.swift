@@ -7,11 +7,6 @@ import Duties
 import Schemas
 import Subscriptions
 
-extension Configuration {
-    /// Apps whose consumption requests are to be answered.
-    var answeredApps: [App] { apps.filter { $0.refunds.policy != .never } }
-}
-
 extension Composition {
     /// What answers Apple's questions about refunds; nil where no app wants that.
     ///
@@ -21,7 +16,7 @@ extension Composition {
     func refundDuty(
         _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
     ) -> RefundAnswerDuty? {
-        let apps = configuration.answeredApps
+        let apps = configuration.apps.filter { $0.refunds.policy != .never }
         guard !apps.isEmpty else { return nil }
         var senders: [String: RefundAnswerDuty.Send] = [:]
         for app in apps {
@@ -36,6 +31,30 @@ extension Composition {
         }
         let policies = Dictionary(apps.map { ($0.id, $0.refunds.answerPolicy) }) { first, _ in first }
         return RefundAnswerDuty(policies: policies, senders: senders, logger: logger, metrics: metrics)
+    }
+}
+
+extension Composition {
+    /// What asks Apple to extend renewal dates, for apps with a key.
+    func extensionDuty(_ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation) -> ExtensionDuty {
+        let askers = accesses.mapValues { access -> ExtensionDuty.Ask in
+            { purchase, wanted in
+                Result { () throws(ServerAPIError) -> ExtensionDuty.Answer in
+                    let result = try access.client.extendRenewal(
+                        of: purchase.originalTransactionID, wanted, in: purchase.environment,
+                        CallOptions(within: ExtensionDuty.patience, cancellation: cancellation))
+                    return ExtensionDuty.Answer(isDone: result.isDone, expires: result.effectiveDate)
+                }
+            }
+        }
+        return ExtensionDuty(askers: askers, logger: logger)
+    }
+}
+
+extension Configuration {
+    /// Apps whose questions about refunds workers answer.
+    var refundApps: Set<String> {
+        Set(apps.filter { $0.refunds.policy != .never && $0.serverAPI != nil }.map(\.id))
     }
 }
 

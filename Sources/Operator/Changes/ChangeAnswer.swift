@@ -1,12 +1,25 @@
 import Base
+import Crypto
 import Database
 
 /// A change, and what has come of it.
 package struct ChangeAnswer: DeskAnswer {
     package let change: Change
+    /// A secret that the change made: for the one who asked, once.
+    package private(set) var secret: String?
 
     package init(_ change: Change) {
         self.change = change
+    }
+
+    /// With the secret that it has for this key.
+    package init(_ change: Change, opening key: AnswerKey?) {
+        self.init(change)
+        secret = key.flatMap { key in
+            document?[Change.sealed]?.stringValue.flatMap(Hex.decode).flatMap {
+                key.open($0, context: change.sealingContext)
+            }
+        }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// As a viewer may see it.
@@ -14,8 +27,17 @@ package struct ChangeAnswer: DeskAnswer {
         self.init(viewer.may(.customers) ? change : change.withoutCustomer())
     }
 
+    private var document: JSON? { change.outcome.flatMap { try? JSON(parsing: Array($0.utf8)) } }
+
     /// What was done; nil: nothing, or not yet.
-    package var outcome: JSON? { change.outcome.flatMap { try? JSON(parsing: Array($0.utf8)) } }
+    package var outcome: JSON? {
+        guard let document, let members = document.members, document[Change.sealed] != nil || secret != nil else {
+            return document
+        }
+        return .object(
+            members.filter { $0.name != Change.sealed }
+                + (secret.map { [JSON.Member(name: "secret", value: .string($0))] } ?? []))
+    }
 
     /// As it was asked for.
     package var parameters: JSON { (try? JSON(parsing: Array(change.parameters.utf8))) ?? .null }

@@ -65,6 +65,32 @@ struct ChangeBody {
         }
     }
 
+    /// A whole number, also as a form sends it.
+    mutating func integer(_ name: String, in range: ClosedRange<Int64>) throws(DeskError) -> Int64? {
+        guard let value = value(name) else { return nil }
+        guard let number = value.intValue ?? value.stringValue.flatMap({ Int64($0) }), range.contains(number) else {
+            throw .badRequest(
+                "\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound).", field: name)
+        }
+        return number
+    }
+
+    /// One of some words.
+    mutating func word(_ name: String, of words: some Sequence<String>) throws(DeskError) -> String? {
+        guard let word = try optionalText(name) else { return nil }
+        guard words.contains(word) else { throw DeskParameters.notOneOf(words.sorted(), word, name) }
+        return word
+    }
+
+    /// A length of time such as `24h`.
+    mutating func duration(_ name: String, upTo limit: Duration) throws(DeskError) -> Duration? {
+        guard let text = try optionalText(name) else { return nil }
+        guard let length = Duration(text: text), length <= limit else {
+            throw .badRequest("\(name) must be a length of time such as 24h, \(limit.text) at most.", field: name)
+        }
+        return length
+    }
+
     /// An object of texts, numbers and flags, as a list has them in its query.
     mutating func filter(_ name: String) throws(DeskError) -> [JSON.Member]? {
         guard let value = value(name) else { return nil }

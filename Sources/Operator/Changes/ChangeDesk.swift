@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Database
 import Postgres
 
@@ -19,6 +20,8 @@ package struct ChangeDesk: Sendable {
         package let kind: ChangeKind
         /// Whether the same was asked for before under this key.
         package let isRepeated: Bool
+        /// Opens a secret in the outcome; it is in this process alone. Nil: the change makes none.
+        package fileprivate(set) var answerKey: AnswerKey?
     }
 
     private static let longestKey = 255
@@ -142,7 +145,8 @@ package struct ChangeDesk: Sendable {
             return try asked(known, kind)
         }
         let reason: String
-        let found: ChangeRoute.Subject
+        var found: ChangeRoute.Subject
+        var answerKey: AnswerKey?
         do {
             let plan = try ChangeDesk.plan(text, now: now)
             reason = try kind.needsReason ? body.reason() : body.optionalReason() ?? "a note"
@@ -154,14 +158,22 @@ package struct ChangeDesk: Sendable {
                     found.kind ?? kind, found.target, found.parameters, on: connection)
                 guard digest == plan.digest else { throw DeskError.changedMeanwhile(ChangeVersions.changed) }
                 // A worker compares once more.
-                found.parameters = .object(
-                    (found.parameters.members ?? []) + [
-                        JSON.Member(name: ChangeVersions.member, value: .string(Hex.encode(digest)))
-                    ])
+                found.parameters = found.parameters.adding(ChangeVersions.member, .string(Hex.encode(digest)))
                 return found
             }
             try body.finish()
             kind = found.kind ?? kind
+            if kind == .purchaseExtend {
+                // Apple's name for it, beside which its own entry of it stands.
+                found.parameters = found.parameters.adding(
+                    ChangeVersions.requestID, .string(UUIDText.upper(SecureRandom.bytes(16)).lowercased()))
+            }
+            if kind == .endpointRotateSecret {
+                let key = try AnswerKey()
+                found.parameters = found.parameters.adding(
+                    ChangeVersions.answerKey, .string(Hex.encode(key.publicKey)))
+                answerKey = key
+            }
         } catch let error as DeskError {
             // The request under the key was another one, whatever is wrong with this one.
             if let known { return try asked(known, kind) }
@@ -171,7 +183,9 @@ package struct ChangeDesk: Sendable {
             kind, found.target, parameters: found.parameters, reason: reason, by: origin,
             idempotencyKey: idempotencyKey, fingerprint: fingerprint)
         do {
-            return try asked(try ChangeTable.ask(request, on: connection), kind)
+            var new = try asked(try ChangeTable.ask(request, on: connection), kind)
+            if !new.isRepeated { new.answerKey = answerKey }
+            return new
         } catch let error as ChangeTable.TooMany {
             throw DeskError(
                 429, "too_many_jobs",
@@ -206,6 +220,12 @@ package struct ChangeDesk: Sendable {
             try viewer.role == .operator || viewer.hasAsked(for: change, on: connection)
         else { throw DeskError.noOwnChange(job) }
         return ChangeAnswer(change, for: viewer)
+    }
+}
+
+extension JSON {
+    fileprivate func adding(_ name: String, _ value: JSON) -> JSON {
+        .object((members ?? []) + [JSON.Member(name: name, value: value)])
     }
 }
 

@@ -126,6 +126,31 @@ package struct ChangeRoute: Sendable {
             }
             return try endpoint(values, desk, .object(["until": .int(until)]))
         },
+        ChangeRoute("/endpoints/{id}/rotate-secret", .endpointRotateSecret) { desk, values, body in
+            let overlap =
+                try body.duration("overlap", upTo: EndpointSecrets.overlapLimit) ?? EndpointSecrets.standardOverlap
+            return try endpoint(values, desk, .object(["overlap": .int(overlap.milliseconds)]))
+        },
+        ChangeRoute("/refunds/{transaction}/answer", .refundAnswer, refundAnswer),
+        ChangeRoute("/purchases/{app}/{environment}/{id}/extensions", .purchaseExtend) { desk, values, body in
+            let environment = try values.environment()
+            let purchase = try desk.purchase(
+                PurchaseKey(app: values["app"], environment: environment, originalTransactionID: values["id"])
+            ).row.purchase.key
+            guard !purchase.isGrant else { throw DeskError.badRequest("A grant is not Apple's to extend.") }
+            guard let days = try body.integer("days", in: 1...RenewalExtensionTerms.longest) else {
+                throw DeskError.badRequest("days is missing.", field: "days")
+            }
+            guard let reason = try body.word("apple_reason", of: RenewalExtensionTerms.reasons) else {
+                throw DeskError.badRequest("apple_reason is missing.", field: "apple_reason")
+            }
+            return Subject(
+                target: purchase.originalTransactionID,
+                parameters: .object([
+                    "app": .string(purchase.app), "environment": .string(environment.rawValue), "days": .int(days),
+                    "apple_reason": .string(reason),
+                ]))
+        },
         ChangeRoute("/jobs/{id}/cancel", .jobCancel) { desk, values, _ in
             guard let number = Int64(values["id"]) else {
                 throw DeskError.notFound("\(values["id"]) is not the number of a job.")
@@ -171,6 +196,37 @@ package struct ChangeRoute: Sendable {
     ) throws -> Subject {
         _ = try desk.endpoint(values["id"])
         return Subject(target: values["id"], parameters: parameters)
+    }
+
+    private static let refundAnswer: Find = { desk, values, body in
+        let app = try body.optionalText("app") ?? values.values["app"]
+        let environment = try body.word("environment", of: StoreEnvironment.allCases.map(\.rawValue))
+        let key = try desk.refund(
+            values["transaction"], app: app,
+            environment: (environment ?? values.values["environment"]).flatMap(StoreEnvironment.init(rawValue:))
+        ).key
+        guard try body.flag("consent") else {
+            throw DeskError.badRequest(
+                "consent must be true: Apple takes answers only with the customer's consent.", field: "consent")
+        }
+        let form = RefundAnswerForm(
+            preference: try body.word("preference", of: RefundAnswerForm.preferences.keys),
+            delivery: try body.word("delivery", of: RefundAnswerForm.deliveries.keys),
+            hadSample: try body.flag("sample_content"), consumed: try body.integer("consumed", in: 0...100))
+        let answer: RefundAnswer
+        do throws(RefundAnswerForm.Flaw) {
+            answer = try form.answer()
+        } catch .proratedWhole {
+            throw DeskError.badRequest("grant_prorated needs consumed from 1 to 99.", field: "consumed")
+        } catch {
+            throw DeskError.badRequest("consumed must be 0 unless the product was delivered.", field: "consumed")
+        }
+        return Subject(
+            target: key.purchase.originalTransactionID,
+            parameters: .object([
+                "app": .string(key.purchase.app), "environment": .string(key.purchase.environment.rawValue),
+                "transaction": .string(key.transactionID), "answer": answer.json,
+            ]))
     }
 
     private static let grant: Find = { desk, values, body in

@@ -57,6 +57,16 @@ package final class ChangeWaiter: Service {
         if isAdded { loop.wake() } else { done(nil) }
     }
 
+    /// Waits on the calling thread, for what must not leave it.
+    ///
+    /// - Returns: the change when it is over; nil: it is not, within the patience.
+    package func outcome(of job: Int64) -> Change? {
+        let answer = Monitor<Change??>(nil)
+        wait(for: job) { change in answer.change { $0 = .some(change) } }
+        // The loop ends the waiting; this is in case that it cannot.
+        return answer.wait(timeout: ChangeWaiter.patience + .seconds(2)) { $0 } ?? nil
+    }
+
     private func look() -> Next {
         let jobs = Set(state.read { $0.waiting.map(\.job) })
         guard !jobs.isEmpty else { return .whenWoken }

@@ -22,6 +22,9 @@ extension DatabaseDesk {
         case .alias: return try joining(target, parameters)
         case .transfer: return try moving(target, parameters)
         case .claim: return try claiming(target, parameters)
+        case .endpointRotateSecret: return try rotating(target, parameters)
+        case .refundAnswer: return try answering(target, parameters)
+        case .purchaseExtend: return try extending(target, parameters)
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return try counting(kind, target, parameters)
         }
@@ -129,12 +132,24 @@ extension DatabaseDesk {
         return effect
     }
 
+    /// Ids of purchases that a preview lists; it counts all.
+    private static let mostListed = 100
+
+    /// Purchases as a preview shows them: how many there are, and some of them.
+    private static func listed(_ ids: [String], of count: CappedCount, owner: JSON) -> JSON {
+        let shown = ids.prefix(mostListed)
+        return .object([
+            "owner": owner, "purchase_count": count.json, "purchases": .strings(Array(shown)),
+            "is_cut": .bool(count.isCapped || count.value > Int64(shown.count)),
+        ])
+    }
+
     private func moving(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
         let (from, to) = (try customer(target), try appUserIDs(of: parameters["to"]?.stringValue ?? "", field: "to"))
         let only = parameters["purchase"]?.stringValue
-        let moved = from.purchases.map(\.key).filter {
-            !$0.isGrant && (only == nil || $0.originalTransactionID == only)
-        }
+        let (moved, count) = try PurchaseQuery.bought(
+            by: from.profile.appUserIDs, only: only, atMost: DatabaseDesk.mostListed, countedTo: CappedCount.cap,
+            on: connection)
         var effect = ChangeEffect()
         effect.before = .object(["owner": .string(from.profile.originalAppUserID)])
         effect.after = effect.before
@@ -146,28 +161,85 @@ extension DatabaseDesk {
             effect.refusal = only.map { "The customer has no purchase \($0)." } ?? "There is no purchase to move."
             return effect
         }
-        effect.before = .object([
-            "owner": .string(from.profile.originalAppUserID), "purchases": .strings(moved.map(\.originalTransactionID)),
-        ])
-        effect.after = .object([
-            "owner": parameters["to"] ?? .null, "purchases": .strings(moved.map(\.originalTransactionID)),
-        ])
-        let scopes = Set(moved.map { AppScope(app: $0.app, environment: $0.environment) })
-        effect.webhooks = try scopes.sorted { ($0.app, $0.environment.rawValue) < ($1.app, $1.environment.rawValue) }
-            .flatMap { try webhooks([EventType.transfer.rawValue], app: $0.app, $0.environment) }
+        let ids = moved.map(\.originalTransactionID)
+        effect.before = DatabaseDesk.listed(ids, of: CappedCount(count), owner: .string(from.profile.originalAppUserID))
+        effect.after = DatabaseDesk.listed(ids, of: CappedCount(count), owner: parameters["to"] ?? .null)
+        let scopes = try PurchaseQuery.scopes(of: from.profile.appUserIDs, only: only, on: connection)
+        effect.webhooks = try scopes.flatMap {
+            try webhooks([EventType.transfer.rawValue], app: $0.app, $0.environment)
+        }
         return effect
     }
 
-    /// What follows is decided by the owner's settings, and is told when it was done.
+    /// What follows is decided by the owner's settings, and is told when it was done: it concerns the purchase, and all else that the
+    /// same Apple account bought and that its owner has.
     private func claiming(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
-        let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
         let purchase = try purchase(
             PurchaseKey(
-                app: parameters["app"]?.stringValue ?? "", environment: environment ?? .production,
+                app: parameters["app"]?.stringValue ?? "", environment: environment(parameters),
                 originalTransactionID: parameters["purchase"]?.stringValue ?? ""))
+        let key = purchase.row.purchase.key
+        let together = try PurchaseQuery.boughtTogether(
+            with: key, atMost: DatabaseDesk.mostListed, countedTo: CappedCount.cap, on: connection)
         var effect = ChangeEffect()
-        effect.before = .object(["owner": .text(purchase.customer)])
-        effect.after = .object(["owner": .string(target)])
+        let ids = together.keys.map(\.originalTransactionID)
+        effect.before = DatabaseDesk.listed(ids, of: CappedCount(together.count), owner: .text(purchase.customer))
+        effect.after = DatabaseDesk.listed(ids, of: CappedCount(together.count), owner: .string(target))
+        return effect
+    }
+
+    private func environment(_ parameters: JSON) -> StoreEnvironment {
+        parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:)) ?? .production
+    }
+
+    // MARK: - What Apple is told, and asked for
+
+    private func answering(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let app = parameters["app"]?.stringValue ?? ""
+        let request = try refund(
+            parameters["transaction"]?.stringValue ?? "", app: app, environment: environment(parameters))
+        func state(_ state: RefundRequest.State, _ answer: JSON?) -> JSON {
+            .object([
+                "state": .string(state.rawValue), "preference": answer?["preference"] ?? .null,
+                "delivery": answer?["delivery"] ?? .null,
+                // Apple counts thousandths of a per cent.
+                "consumed_percent": .integer(answer?["consumed"]?.intValue.map { $0 / 1000 }),
+                "deadline": .date(request.deadline),
+            ])
+        }
+        var effect = ChangeEffect()
+        effect.before = state(request.state, request.answer?.json)
+        effect.after = state(.ready, parameters["answer"])
+        if let objection = request.objection(at: now) {
+            effect.refusal = "The question cannot be answered any more: \(objection)."
+        } else if !settings.refundApps.contains(app) {
+            effect.refusal =
+                "No worker answers questions about refunds of this app: it needs refunds.policy and server_api in the"
+                + " configuration."
+        }
+        if effect.refusal != nil { effect.after = effect.before }
+        return effect
+    }
+
+    private func extending(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let key = PurchaseKey(
+            app: parameters["app"]?.stringValue ?? "", environment: environment(parameters),
+            originalTransactionID: target)
+        let purchase = try purchase(key).row.purchase
+        let ends = purchase.latest.transaction.expiresDate
+        var effect = ChangeEffect()
+        effect.before = .object(["expires_at": .date(ends)])
+        effect.after = effect.before
+        guard let ends else {
+            effect.refusal = "The purchase has no end that could be extended."
+            return effect
+        }
+        guard settings.serverAPIApps.contains(key.app) else {
+            effect.refusal = "The app has no key for Apple's Server API (server_api in the configuration)."
+            return effect
+        }
+        let longer = (parameters["days"]?.intValue ?? 0) * 86_400_000
+        effect.after = .object(["expires_at": .date(min(ends, .max - longer) + longer)])
         return effect
     }
 
@@ -282,6 +354,28 @@ extension DatabaseDesk {
                 state(endpoint.disabledReason ?? EndpointDisabling.byOperator.text, pausedUntil: endpoint.pausedUntil)
             default: state(endpoint.disabledReason, pausedUntil: until ?? 0)
             }
+        return effect
+    }
+
+    private func rotating(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let valid = try EndpointSecrets.list(of: target, now: now, on: connection).secrets
+        let end = now + (parameters["overlap"]?.intValue ?? 0)
+        // Those that end by then keep their end; the others end then.
+        let former = end > now ? valid.map { min($0.expires ?? end, end) } : []
+        var effect = ChangeEffect()
+        effect.before = .object([
+            "valid_secrets": .int(Int64(valid.count)),
+            "former_secrets_end_at": .date(valid.compactMap(\.expires).max()),
+        ])
+        effect.after = .object([
+            "valid_secrets": .int(Int64(former.count) + 1), "former_secrets_end_at": .date(former.max()),
+        ])
+        if former.count >= EndpointSecrets.limit {
+            effect.refusal =
+                "\(EndpointSecrets.limit) secrets of the endpoint are valid already; a shorter overlap ends the former ones"
+                + " earlier."
+            effect.after = effect.before
+        }
         return effect
     }
 

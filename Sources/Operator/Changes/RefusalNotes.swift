@@ -25,10 +25,11 @@ final class RefusalNotes: Sendable {
             on: connection)
     }
 
-    /// Of customers the id by which they are known. An id that names none may be that of one who was deleted, and would stay.
+    /// Of customers the id by which they are known. An id that names none may be that of one who was deleted, and would stay, and so would that of a purchase.
     private func noted(
         _ target: String, _ kind: ChangeKind, on connection: PostgresConnection
     ) throws -> String {
+        guard kind.targetClass != .purchase else { return "" }
         guard kind.targetClass == .customer else { return String(target.unicodeScalars.prefix(255)) }
         guard target.utf8.count <= 1024, !target.utf8.contains(0) else { return "" }
         return try CustomerQuery.resolve(target, on: connection).appUserID ?? ""

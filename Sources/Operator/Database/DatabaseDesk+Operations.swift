@@ -75,6 +75,25 @@ extension DatabaseDesk {
         return question.part.list(page) { RefundRow(request: $0.request, owner: $0.owner, now: now) }
     }
 
+    /// A question about one transaction.
+    ///
+    /// - Throws: `DeskError` where Apple asked none, or two apps have such a transaction.
+    func refund(_ transaction: String, app: String?, environment: StoreEnvironment?) throws -> RefundRequest {
+        try viewer.check(.refunds)
+        let found = try RefundRequestTable.list(
+            app: app, transactionID: transaction, atMost: 10, on: connection
+        ).map(\.request).filter { environment == nil || $0.key.purchase.environment == environment }
+        guard let request = found.first else {
+            throw DeskError.notFound("Apple has asked no question about the transaction \(transaction).")
+        }
+        guard found.count == 1 else {
+            throw DeskError.badRequest(
+                "Two apps or environments have the transaction \(transaction): say which, with app and environment.",
+                field: "app")
+        }
+        return request
+    }
+
     package func products() throws -> DeskList<ProductRow> {
         try viewer.check(.products)
         return DeskList(
@@ -218,7 +237,7 @@ extension DatabaseDesk {
     private func state() throws -> State {
         State(
             counts: try OverviewQuery.counts(
-                upTo: CappedCount.cap, now: now, answeredApps: settings.answeredApps, on: connection),
+                upTo: CappedCount.cap, now: now, answeredApps: settings.refundApps.sorted(), on: connection),
             waitingLanes: try PendingNotification.backlog(eachUpTo: Overview.WaitingLane.cap, on: connection).map {
                 Overview.WaitingLane(
                     lane: Int64($0.lane.number),

@@ -17,12 +17,15 @@ package struct DeskSettings: Sendable {
     package var lease: Duration
     package var healthPolicy: HealthPolicy
     package var retrySchedule: RetrySchedule
-    /// Apps whose consumption requests are to be answered; nil: all.
-    package var answeredApps: [String]?
     package var charts = ChartSettings()
+    /// Nil: no reports are counted.
+    package var reports: ReportReader?
     /// One for all questions.
     let tables = TableGate()
     package var catalogueCheck: CatalogueCheck
+    /// Apps whose questions about refunds workers answer, and those of which Apple can be asked.
+    package var refundApps: Set<String> = []
+    package var serverAPIApps: Set<String> = []
     package var memory = DeskMemory()
     /// What is in force, for operators to read.
     package var inForce: [ShownSetting] = []

@@ -61,6 +61,11 @@ package struct DeskError: Error, Sendable, Equatable {
         DeskError(503, "unavailable", message, retryAfter: 5)
     }
 
+    /// The answer is being made.
+    package static func computing(_ message: String) -> DeskError {
+        DeskError(503, "computing", message, retryAfter: 2)
+    }
+
     /// - Parameter id: of the request.
     package func document(requestID id: String) -> JSON {
         .object([

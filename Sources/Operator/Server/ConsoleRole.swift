@@ -62,6 +62,10 @@ package struct ConsoleRole: Sendable {
             session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
         var settings = settings
         settings.desk.charts.reader = charts
+        let reports = ReportReader(
+            session: try process.session(patience: ConsoleRole.patience), foldSettings: settings.desk.foldSettings,
+            zone: settings.desk.charts.zone, zoneName: settings.desk.charts.zoneName, logger: process.logger)
+        settings.desk.reports = reports
         let changes = ChangeDesk(settings.desk)
         let parts = ConsoleParts(
             settings: settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock,
@@ -71,7 +75,7 @@ package struct ConsoleRole: Sendable {
             settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock, logger: process.logger,
             metrics: process.metrics)
         handler = ConsoleListener(api: api, health: ConsoleRole.health(probe), pages: try pages(parts))
-        services = [threads, waiter, charts, probe]
+        services = [threads, waiter, charts, reports, probe]
         self.probe = probe
     }
 

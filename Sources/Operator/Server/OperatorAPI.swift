@@ -241,7 +241,7 @@ package struct OperatorAPI: HTTPHandler {
                     change.error ?? "The change was not made.", job: change.id), id)
         } else {
             let document =
-                change.map { ChangeAnswer($0).json }
+                change.map { ChangeAnswer($0, opening: asked.answerKey).json }
                 ?? .object([
                     "job": .int(asked.job), "kind": .string(asked.kind.rawValue), "state": .string("running"),
                 ])

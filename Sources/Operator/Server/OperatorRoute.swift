@@ -119,6 +119,10 @@ extension OperatorRoute {
             let chart = try desk.chart(values["name"], try ChartQuestion(&parameters, now: desk.now))
             return isCSV ? ChartRows(chart: chart) as any DeskAnswer : chart
         },
+        OperatorRoute("/report", .charts) { desk, _, parameters in
+            try desk.report(try ReportRequest(&parameters, now: desk.now))
+        },
+        one("/catalog/check", .products) { desk, _ in CatalogueAnswer(findings: try desk.catalogueFindings()) },
         one("/workers", .workers) { desk, _ in try desk.workers() },
         one("/doctor", .doctor) { desk, _ in try desk.findings() },
     ]

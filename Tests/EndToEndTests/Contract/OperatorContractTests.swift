@@ -34,7 +34,14 @@ struct OperatorContractTests {
         let made = try scene.site.run("users", "key", "anna", "--json").document
         let key = try #require(made?["key"]?.stringValue)
         let desk = try OperatorFixture(scene, key: key)
-        try desk.visit(customer: id, endpoint: endpoint.id)
+        // A question of Apple's, which only the preview of an answer is about: no app here has a key.
+        try scene.site.database?.execute(
+            """
+            INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id, product_id,
+                reasons, repeats, asked_ms, deadline_ms)
+            VALUES (0, 'demo', 0, 'asked', 'asked', 'monthly', '{}', 0, 0, 9000000000000)
+            """)
+        try desk.visit(customer: id, endpoint: endpoint.id, refund: "asked")
         let (faults, seen) = try desk.judge()
         #expect(faults == [])
         let successes = try ContractFiles.operations(of: ContractFiles.operators).map { "\($0) 200" }
@@ -79,7 +86,8 @@ private final class OperatorFixture {
 
     /// Every change, and a job and the audit that come of them.
     private func change(
-        customer: String, purchase: String, event: String, endpoint: String, delivery: String, notification: String
+        customer: String, purchase: String, event: String, endpoint: String, delivery: String, notification: String,
+        refund: String
     ) {
         let root = "/operator/v1"
         func reason(_ members: [JSON.Member] = []) -> JSON {
@@ -113,6 +121,14 @@ private final class OperatorFixture {
         post("\(root)/customers/\(customer)/transfers", reason([.init(name: "to", value: .string("contract-alias"))]))
         post(
             "\(root)/purchases/\(purchase)/claims", reason([.init(name: "customer", value: .string("contract-alias"))]))
+        let consent = JSON.Member(name: "consent", value: .bool(true))
+        post("\(root)/refunds/\(refund)/answer?preview=true", reason([consent]))
+        post("\(root)/refunds/none/answer", reason([consent]))
+        post("\(root)/endpoints/\(endpoint)/rotate-secret?preview=true", reason())
+        post("\(root)/endpoints/\(endpoint)/rotate-secret", reason())
+        let days = [JSON.Member(name: "days", value: .int(7)), .init(name: "apple_reason", value: .string("outage"))]
+        post("\(root)/purchases/\(purchase)/extensions?preview=true", reason(days))
+        post("\(root)/purchases/\(purchase)/extensions", reason(days))
         bulk(reason)
         get("\(root)/jobs/\(made.json["job"]?.intValue ?? 0)")
         get("\(root)/audit")
@@ -139,7 +155,7 @@ private final class OperatorFixture {
         return text
     }
 
-    func visit(customer: String, endpoint: String) throws {
+    func visit(customer: String, endpoint: String, refund: String) throws {
         let root = "/operator/v1"
         for path in ["/healthz", "/readyz", "\(root)/openapi.yaml"] { get(path) }
         let me = get("\(root)/me")
@@ -162,6 +178,11 @@ private final class OperatorFixture {
             HTTPCall.send(
                 "GET", "\(root)/charts/active", headers: ["Authorization": "Bearer \(self.key)"], to: self.port
             ).status == 200
+        }
+        get("\(root)/catalog/check")
+        get("\(root)/report")
+        try eventually("the report is counted") {
+            self.get("\(root)/report?from=2026-01-01&to=2026-06-01&by=month").status == 200
         }
         for name in ["active", "mrr-movement?by=day", "retention", "revenue?environment=Sandbox", "churn?country=AT"] {
             get("\(root)/charts/\(name)")
@@ -189,7 +210,7 @@ private final class OperatorFixture {
         get("\(root)/notifications/\(name)")
         change(
             customer: customer, purchase: claimed, event: event, endpoint: endpoint, delivery: delivery,
-            notification: name)
+            notification: name, refund: refund)
     }
 
     func judge() throws -> (faults: [String], seen: Set<String>) {

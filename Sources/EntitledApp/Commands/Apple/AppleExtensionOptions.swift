@@ -11,6 +11,8 @@ struct AppleExtensionOptions: ParsableArguments {
     @Option("--request-id", .text("ID"), "Your identifier of the request; default: a new UUID.")
     private var requestIdentifier: String?
 
+    var hasRequestIdentifier: Bool { requestIdentifier != nil }
+
     func `extension`() throws(UsageError) -> RenewalExtension {
         guard let days, let reason else { throw UsageError("an extension needs --days and --reason") }
         let identifier = requestIdentifier ?? UUID().uuidString.lowercased()

@@ -1,12 +1,13 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
 
 /// `entitled catalog check`.
-struct CatalogCheckCommand: ReadingCommand {
+struct CatalogCheckCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "check", "Compare entitlements, offerings and purchased products.",
         discussion:
@@ -17,6 +18,7 @@ struct CatalogCheckCommand: ReadingCommand {
         examples: ["catalog check", "catalog check --json"])
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try tell(try remote.json(["catalog", "check"]), context) }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.api)
         let bought = try ProductTable.list(on: connection).map {
@@ -26,31 +28,32 @@ struct CatalogCheckCommand: ReadingCommand {
             entitlements: configuration.catalogue, offerings: configuration.offerings,
             durations: Set(configuration.productDurations.keys)
         ).findings(bought)
-        let errors = findings.filter { $0.severity == .error }.count
+        return try tell(
+            CatalogueAnswer(findings: findings).json, context,
+            [
+                "\(count(Set(bought.map(\.productID)).count, "product")) bought",
+                count(configuration.entitlements.count, "entitlement"),
+                count(configuration.offerings.offerings.count, "offering"),
+            ])
+    }
+
+    /// - Parameter compared: what was looked at, where that is known.
+    private func tell(_ answer: JSON, _ context: CommandContext, _ compared: [String] = []) throws -> Int32 {
+        guard let findings = answer["findings"]?.arrayValue, let isRight = answer["ok"]?.boolValue else {
+            throw CommandFailure("the answer is not one about the catalogue")
+        }
         if context.json {
-            context.terminal.document(
-                .object([
-                    "ok": .bool(errors == 0),
-                    "findings": .array(
-                        findings.map {
-                            .object([
-                                "severity": .string($0.severity.rawValue), "code": .string($0.code),
-                                "subject": .string($0.subject), "message": .string($0.message),
-                            ])
-                        }),
-                ]))
+            context.terminal.document(answer)
         } else {
             for finding in findings {
-                context.terminal.paragraph("\(finding.severity.rawValue): \(Terminal.harmless(finding.message))")
+                context.terminal.paragraph(
+                    "\(finding.cell("severity")): \(Terminal.harmless(finding.cell("message")))")
             }
-            let products = count(Set(bought.map(\.productID)).count, "product")
-            let entitlements = count(configuration.entitlements.count, "entitlement")
-            let offerings = count(configuration.offerings.offerings.count, "offering")
-            let warnings = count(findings.count - errors, "warning")
-            context.terminal.print(
-                "\(products) bought, \(entitlements), \(offerings): \(count(errors, "error")), \(warnings)")
+            let errors = findings.filter { $0.cell("severity") == "error" }.count
+            let totals = "\(count(errors, "error")), \(count(findings.count - errors, "warning"))"
+            context.terminal.print((compared.isEmpty ? "" : compared.joined(separator: ", ") + ": ") + totals)
         }
-        return errors == 0 ? ExitStatus.done : ExitStatus.failed
+        return isRight ? ExitStatus.done : ExitStatus.failed
     }
 
     private func count(_ number: Int, _ what: String) -> String { "\(number) \(what)\(number == 1 ? "" : "s")" }

@@ -7,12 +7,14 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints rotate-secret`.
-struct EndpointRotateSecretCommand: ParsableCommand {
+struct EndpointRotateSecretCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "rotate-secret", "Create a new secret and print it once; former secrets also sign for a while.",
         discussion:
             "Each former secret expires when it was going to, but after --overlap at the latest. After a leak, give"
-            + " --overlap 0s, which ends all former secrets at once. A key pair, if there is one, is rotated too.",
+            + " --overlap 0s, which ends all former secrets at once. A key pair, if there is one, is rotated too. With"
+            + " --url a worker makes the secret and seals it for the console alone, which answers it once; if the answer"
+            + " is lost, rotate again. --json prints the answer of the operator API.",
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 
     @Argument(EndpointCommands.id) private var id: String
@@ -22,6 +24,7 @@ struct EndpointRotateSecretCommand: ParsableCommand {
     private var overlap: Duration = EndpointSecrets.standardOverlap
     @OptionGroup private var confirmation: Confirmation
     @OptionGroup private var givenSecret: WebhookSecretOption
+    @OptionGroup private var change: ChangeOptions
     /// Nil: a new one.
     private(set) var secret: WebhookSecret?
 
@@ -33,6 +36,8 @@ struct EndpointRotateSecretCommand: ParsableCommand {
     private static let spreading = Duration.seconds(2)
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try rotate(remote, context) }
+        try change.checkLocal()
         let (connection, sealer) = try EndpointCommands.open(try context.configuration())
         // With an overlap the consumer has time to take the new secret over.
         if overlap == .zero {
@@ -56,6 +61,19 @@ struct EndpointRotateSecretCommand: ParsableCommand {
         }
         tell(rotated, context)
         return 0
+    }
+
+    private func rotate(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
+        guard secret == nil else {
+            throw UsageError("a secret of your own is for the host: by --url the worker makes one")
+        }
+        if overlap == .zero {
+            try confirmation.ask(
+                "End all secrets of \(id) now? The consumer rejects webhooks until it has the new one.",
+                context)
+        }
+        return try change.ask(
+            remote, ["endpoints", id, "rotate-secret"], context, ["overlap": .string(overlap.text)])
     }
 
     private func tell(_ rotated: EndpointSecrets.Rotated, _ context: CommandContext) {

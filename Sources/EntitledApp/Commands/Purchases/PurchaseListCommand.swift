@@ -11,16 +11,25 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List purchases, most recently changed first.",
         discussion:
-            "With --customer or --id, the purchases of one customer or of one id, ordered by original transaction id;"
-            + " --url requires one of the two.",
+            "With --customer or --id, the purchases of one customer or of one id, ordered by original transaction id. With"
+            + " --status, --product, --ends-after or --ends-before, all purchases that match, in no order of time; this reads"
+            + " all purchases. --url requires one of these options.",
         examples: [
             "purchases list --unclaimed", "purchases list --customer user-42",
-            "purchases list --environment Production --json",
+            "purchases list --environment Production --json", "purchases list --status grace",
+            "purchases list --product pro_monthly --ends-after today --ends-before 2026-12-04",
+            "purchases list --status expired --ends-after 7d",
         ])
 
     @Flag("--unclaimed", "Only purchases whose owner has only anonymous ids.") private var isUnclaimed: Bool
     @Option("--customer", .text("ANY-ID"), "Only purchases of this customer.") private var customer: String?
     @Option("--id", .text("ID"), "Only purchases of this transaction id or order line item id.") private var id: String?
+    @Option("--status", .choice(of: PurchaseStatus.self, "STATUS"), "Only purchases that stand so now.")
+    private var status: PurchaseStatus?
+    @Option("--product", .text("ID"), "Only purchases of this product.") private var product: String?
+    @Option("--ends-after", .moment, "Only purchases whose access ends then or later.") private var endsAfter:
+        TimeArgument?
+    @Option("--ends-before", .moment, "Only purchases whose access ends earlier.") private var endsBefore: TimeArgument?
     @Option("--app", .text("ID"), "Select this app.") private var app: String?
     @Option("--environment", .environment, "Select this environment.") private var environment: StoreEnvironment?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
@@ -29,15 +38,27 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
         guard [isUnclaimed, customer != nil, id != nil].count(where: { $0 }) < 2 else {
             throw UsageError("--unclaimed, --customer and --id cannot be combined")
         }
+        guard !isFiltered || customer == nil && id == nil else {
+            throw UsageError("--customer and --id name purchases: beside them only --app and --environment filter")
+        }
     }
 
+    /// By what only the operator API filters.
+    private var isFiltered: Bool { status != nil || product != nil || endsAfter != nil || endsBefore != nil }
+
     func run(_ context: CommandContext) throws -> Int32 {
-        guard customer == nil, id == nil, context.remote == nil else {
-            if customer == nil, id == nil { throw UsageError("purchases list needs --customer or --id with --url") }
+        let isNamed = customer != nil || id != nil
+        if isNamed || isFiltered || context.remote != nil {
+            guard isNamed || isFiltered || isUnclaimed else {
+                throw UsageError("purchases list needs --customer, --id or a filter with --url")
+            }
             let list = try context.operators().list(
                 ["purchases"],
-                [("customer", customer), ("id", id), ("app", app), ("environment", environment?.rawValue)], after: nil,
-                limit: limit)
+                [
+                    ("customer", customer), ("id", id), ("app", app), ("environment", environment?.rawValue),
+                    ("status", status?.rawValue), ("product", product), ("unclaimed", isUnclaimed ? "true" : nil),
+                    ("ends_after", endsAfter?.text), ("ends_before", endsBefore?.text),
+                ], after: nil, limit: limit)
             show(list.items, context)
             return 0
         }
@@ -76,3 +97,5 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
         context.terminal.table(table)
     }
 }
+
+extension PurchaseStatus: InputValue {}

@@ -1,4 +1,3 @@
-import AppStoreAPI
 import Base
 import CLI
 import Database
@@ -7,34 +6,27 @@ import Schemas
 import Subscriptions
 
 /// `entitled refunds answer`.
-struct RefundAnswerCommand: ParsableCommand {
+struct RefundAnswerCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "answer", "Answer a consumption request; a worker sends the answer to Apple.",
         discussion:
             "Apple accepts one answer within 12 hours of its request, and only with the customer's consent. An answer that a"
-            + " worker has begun to send cannot be changed.",
+            + " worker has begun to send cannot be changed. \(ChangeOptions.help)",
         examples: [
             "refunds answer 2000000123456789 --consent --preference decline --consumed 80",
             "refunds answer 2000000123456789 --consent --delivery server_outage --preference grant_full",
         ])
 
-    private static let preferences: [String: ConsumptionInformation.Preference] = [
-        "decline": .decline, "grant_full": .grantFull, "grant_prorated": .grantProrated,
-    ]
-    private static let deliveries: [String: ConsumptionInformation.Delivery] = [
-        "delivered": .delivered, "quality_issue": .qualityIssue, "wrong_item": .wrongItem,
-        "server_outage": .serverOutage, "other": .other,
-    ]
-
     @Argument(.text("TRANSACTION-ID"), "The transaction id, as `refunds list` shows it.") private var transactionID:
         String
     @Flag("--consent", "The customer consented to share this with Apple; required.") private var isConsented: Bool
-    @Option("--preference", .choice(preferences.keys.sorted(), "PREFERENCE"), "Decision that you prefer.")
+    @Option(
+        "--preference", .choice(RefundAnswerForm.preferences.keys.sorted(), "PREFERENCE"), "Decision that you prefer.")
     private var preference: String?
     @Option("--consumed", .integer(0...100, "PERCENT"), "Percentage that was used; not for subscriptions that renew.")
     private var consumedPercent: Int64?
     @Option(
-        "--delivery", .choice(deliveries.keys.sorted(), "WORD"),
+        "--delivery", .choice(RefundAnswerForm.deliveries.keys.sorted(), "WORD"),
         "Delivery of the product, or why it failed; default: delivered."
     )
     private var delivery: String?
@@ -42,6 +34,7 @@ struct RefundAnswerCommand: ParsableCommand {
     @Option("--app", .text("ID"), "Select the app, if two have this id.") private var app: String?
     @Option("--environment", .environment, "Select the environment, if two have this id.")
     private var environment: StoreEnvironment?
+    @OptionGroup private var change: ChangeOptions
 
     func validate() throws {
         guard isConsented else {
@@ -51,47 +44,45 @@ struct RefundAnswerCommand: ParsableCommand {
     }
 
     private func answer() throws(UsageError) -> RefundAnswer {
-        let delivery = RefundAnswerCommand.deliveries[delivery ?? "delivered"] ?? .delivered
-        let preference = preference.flatMap { RefundAnswerCommand.preferences[$0] }
-        // Apple counts thousandths of a per cent.
-        let consumed = consumedPercent.map { $0 * 1000 }
-        let information = ConsumptionInformation(
-            customerConsented: true, delivery: delivery, sampleContentProvided: hadSample,
-            consumptionPercentage: consumed, preference: preference)
-        if delivery != .delivered, let consumed, consumed != 0 {
+        let form = RefundAnswerForm(
+            preference: preference, delivery: delivery, hadSample: hadSample, consumed: consumedPercent)
+        do throws(RefundAnswerForm.Flaw) {
+            return try form.answer()
+        } catch .usedUndelivered {
             throw UsageError("--consumed must be 0 unless the product was delivered")
-        }
-        if preference == .grantProrated, let consumed, !(1..<100_000).contains(consumed) {
+        } catch .proratedWhole {
             throw UsageError("--preference grant_prorated needs --consumed from 1 to 99")
+        } catch {
+            throw UsageError("the answer has a word that Apple does not know")
         }
-        return RefundAnswer(
-            delivery: information.delivery.rawValue, sampleContentProvided: information.sampleContentProvided,
-            consumed: consumed, preference: preference?.rawValue)
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            return try change.ask(
+                remote, ["refunds", transactionID, "answer"], context,
+                [
+                    "consent": .bool(true), "preference": preference.map { .string($0) },
+                    "delivery": delivery.map { .string($0) }, "consumed": consumedPercent.map { .int($0) },
+                    "sample_content": hadSample ? .bool(true) : nil, "app": app.map { .string($0) },
+                    "environment": environment.map { .string($0.rawValue) },
+                ])
+        }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let answer = try answer()
         let request = try find(on: connection)
         let id = request.key.transactionID
-        guard let app = configuration.apps.first(where: { $0.id == request.key.purchase.app }),
-            app.serverAPI != nil,
-            app.refunds.policy != .never
-        else {
+        guard configuration.refundApps.contains(request.key.purchase.app) else {
             throw CommandFailure(
                 "no worker answers consumption requests of the app \(request.key.purchase.app): set apps[].refunds.policy to \"ask\", and"
                     + " server_api")
         }
         let actor = ActionTable.Origin.commandLine(context.environment, reason: nil).actor
-        let (now, isTaken) = try connection.transaction {
-            let now = try Fence.hold([request.key.purchase.lane], on: connection)
-            return (
-                now,
-                try RefundRequestTable.answer(request.key, answer, by: actor, now: now, on: connection)
-            )
+        if let objection = try RefundRequestTable.answer(request, answer, by: actor, on: connection) {
+            throw CommandFailure("\(id) cannot be answered any more: \(objection)")
         }
-        guard isTaken else { throw CommandFailure("\(id) cannot be answered any more: \(reason(request, now))") }
         if context.json {
             context.terminal.document(
                 .object(["transaction_id": .string(id), "state": .string("ready"), "answer": answer.json]))
@@ -117,10 +108,5 @@ struct RefundAnswerCommand: ParsableCommand {
                     + " --environment")
         }
         return request
-    }
-
-    private func reason(_ request: RefundRequest, _ now: Int64) -> String {
-        if let decision = request.decision { return "Apple decided (\(decision))" }
-        return now >= request.deadline ? "the 12 hours are over" : "an answer was sent, or is on its way"
     }
 }

@@ -167,7 +167,7 @@ enum WorkChecks {
 
     /// Only of apps whose requests are to be answered.
     private static func refunds(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let answering = Set(context.configuration.answeredApps.map(\.id))
+        let answering = context.configuration.refundApps
         let now = context.clock.now()
         let open = try RefundRequestTable.list(openAt: now, atMost: counted, on: connection).map(\.request)
             .filter { answering.contains($0.key.purchase.app) }

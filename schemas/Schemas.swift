@@ -168,6 +168,13 @@ package enum Schemas {
         Migration(
             version: 42, name: "notes", sql: EmbeddedFile.text("v0042_notes.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 43, name: "statistics", sql: EmbeddedFile.text("v0043_statistics.sql"),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                .analysis(name: "event_analyzed", table: "event"),
+                .analysis(name: "customer_attribute_analyzed", table: "customer_attribute"),
+            ]),
     ]
 
     /// Finds the changes of one target that are not done yet.

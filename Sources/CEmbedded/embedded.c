@@ -133,6 +133,9 @@ static const unsigned char v0041_attribute_values_sql[] = {
 static const unsigned char v0042_notes_sql[] = {
 #embed "../../schemas/sql/v0042_notes.sql"
 };
+static const unsigned char v0043_statistics_sql[] = {
+#embed "../../schemas/sql/v0043_statistics.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -191,6 +194,7 @@ static const struct {
     {"v0040_bulk.sql", v0040_bulk_sql, sizeof v0040_bulk_sql},
     {"v0041_attribute_values.sql", v0041_attribute_values_sql, sizeof v0041_attribute_values_sql},
     {"v0042_notes.sql", v0042_notes_sql, sizeof v0042_notes_sql},
+    {"v0043_statistics.sql", v0043_statistics_sql, sizeof v0043_statistics_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

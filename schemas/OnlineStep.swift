@@ -15,11 +15,14 @@ package enum OnlineStep: Sendable {
     /// same rows only where it changed nothing the first time: cursor and rows are committed together. The program that
     /// comes with the migration writes new rows as the backfill would.
     case backfill(name: String, table: String, batch: String)
+    /// Statistics of a table, gathered at once by ANALYZE: those that the migration declares are of use to the planner only then,
+    /// and autovacuum comes to a large table after days.
+    case analysis(name: String, table: String)
 
     /// Tells it from the other steps of its migration.
     package var name: String {
         switch self {
-        case .index(let name, _), .backfill(let name, _, _): name
+        case .index(let name, _), .backfill(let name, _, _), .analysis(let name, _): name
         }
     }
 

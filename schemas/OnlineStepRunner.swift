@@ -14,6 +14,7 @@ struct OnlineStepRunner {
         switch step {
         case .index(let name, let definition): try build(name, definition)
         case .backfill(_, _, let batch): try fill(batch)
+        case .analysis(_, let table): try analyze(table)
         }
     }
 
@@ -36,17 +37,27 @@ struct OnlineStepRunner {
         """
 
     private func build(_ name: String, _ definition: String) throws {
-        _ = try connection.query("SELECT set_config('statement_timeout', '0', false)")
-        // Writers do not wait for this statement, which waits for their transactions: as long as it is told.
-        _ = try connection.query("SELECT set_config('lock_timeout', $1, false)", [.text("\(wait.milliseconds)ms")])
-        defer { _ = try? connection.query("RESET lock_timeout") }
-        try repeating {
+        try doAtOnce {
             // What a build that was interrupted leaves behind is of no use.
             if try connection.query(OnlineStepRunner.isInvalid, [.text(name)]).one().bool("is_invalid") {
                 _ = try connection.query("DROP INDEX CONCURRENTLY entitled.\(name)")
             }
             _ = try connection.query("CREATE INDEX CONCURRENTLY IF NOT EXISTS \(name) \(definition)")
         }
+    }
+
+    /// Disturbs no reader and no writer; autovacuum of the table gives way.
+    private func analyze(_ table: String) throws {
+        try doAtOnce { _ = try connection.query("ANALYZE entitled.\(table)") }
+    }
+
+    /// Does the whole step by statements that take as long as they take.
+    private func doAtOnce(_ work: () throws -> Void) throws {
+        _ = try connection.query("SELECT set_config('statement_timeout', '0', false)")
+        // Writers do not wait for these statements, which wait for their transactions: as long as it is told.
+        _ = try connection.query("SELECT set_config('lock_timeout', $1, false)", [.text("\(wait.milliseconds)ms")])
+        defer { _ = try? connection.query("RESET lock_timeout") }
+        try repeating(work)
         _ = try connection.query(OnlineStepRunner.finish, key)
         onEvent(.step(OnlineStep.Progress(version: version, name: step.name, rows: 0, isFinished: true)))
     }

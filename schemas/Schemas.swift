@@ -171,6 +171,13 @@ package enum Schemas {
         Migration(
             version: 43, name: "operator_changes", sql: EmbeddedFile.text("v0043_operator_changes.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 44, name: "statistics", sql: EmbeddedFile.text("v0044_statistics.sql"),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                .analysis(name: "event_analyzed", table: "event"),
+                .analysis(name: "customer_attribute_analyzed", table: "customer_attribute"),
+            ]),
     ]
 
     /// Finds the changes of one target that are not done yet.

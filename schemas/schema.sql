@@ -1,4 +1,4 @@
--- The schema of entitled, version 42, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 43, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -493,8 +493,10 @@ CREATE TABLE entitled.customer_attribute (
     value text,
     updated_ms bigint NOT NULL,
     CONSTRAINT customer_attribute_pkey PRIMARY KEY (app_user_id, key)
-);
+) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02);
 CREATE INDEX customer_attribute_value ON entitled.customer_attribute USING btree (hashtextextended(lower((value COLLATE "C")), (0)::bigint)) WHERE (value IS NOT NULL);
+-- The same for customer_attribute_value.
+CREATE STATISTICS entitled.customer_attribute_hash ON hashtextextended(lower(value COLLATE "C"), 0::bigint) FROM customer_attribute;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_api;
 GRANT SELECT ON entitled.customer_attribute TO entitled_console;
@@ -655,6 +657,9 @@ CREATE INDEX event_created ON entitled.event USING brin (created_ms int8_minmax_
 CREATE INDEX event_sequence ON entitled.event USING btree (hashtext(original_transaction_id)) WHERE (sequence IS NOT NULL);
 -- The events that event_sequence leaves out.
 CREATE INDEX event_unnumbered ON entitled.event USING btree (hashtext(original_transaction_id)) WHERE ((sequence IS NULL) AND (original_transaction_id IS NOT NULL));
+-- How many events a purchase has: the planner passes over what is known of the expression by event_sequence, which is
+-- partial.
+CREATE STATISTICS entitled.event_purchase ON hashtext(original_transaction_id) FROM event;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.event TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.event TO entitled_api;
 GRANT SELECT ON entitled.event TO entitled_console;
@@ -702,7 +707,7 @@ CREATE TABLE entitled.delivery (
     -- The last job of an operator's that sent it again or gave it up. NULL: none did.
     job bigint,
     CONSTRAINT delivery_pkey PRIMARY KEY (lane, id)
-) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02);
+) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02, autovacuum_freeze_min_age=0);
 -- The blocked deliveries, the longest wait first.
 CREATE INDEX delivery_blocked ON entitled.delivery USING btree (lane, endpoint, next_ms) WHERE (state = 4);
 CREATE INDEX delivery_created ON entitled.delivery USING btree (created_ms);
@@ -1285,7 +1290,7 @@ CREATE TABLE entitled.report_transaction (
     is_family_share boolean NOT NULL,
     is_upgraded boolean NOT NULL,
     CONSTRAINT report_transaction_pkey PRIMARY KEY (lane, original_transaction_id, app, environment, transaction_id)
-) WITH (autovacuum_vacuum_scale_factor=0.05);
+) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_analyze_scale_factor=0.01);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.report_transaction TO entitled_worker;
 GRANT SELECT ON entitled.report_transaction TO entitled_api;
 GRANT SELECT ON entitled.report_transaction TO entitled_console;

@@ -136,6 +136,9 @@ static const unsigned char v0042_notes_sql[] = {
 static const unsigned char v0043_operator_changes_sql[] = {
 #embed "../../schemas/sql/v0043_operator_changes.sql"
 };
+static const unsigned char v0044_statistics_sql[] = {
+#embed "../../schemas/sql/v0044_statistics.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -195,6 +198,7 @@ static const struct {
     {"v0041_attribute_values.sql", v0041_attribute_values_sql, sizeof v0041_attribute_values_sql},
     {"v0042_notes.sql", v0042_notes_sql, sizeof v0042_notes_sql},
     {"v0043_operator_changes.sql", v0043_operator_changes_sql, sizeof v0043_operator_changes_sql},
+    {"v0044_statistics.sql", v0044_statistics_sql, sizeof v0044_statistics_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

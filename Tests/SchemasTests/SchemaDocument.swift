@@ -110,6 +110,7 @@ struct SchemaDocument {
         lines.append(")\(key)\(options);")
         lines += try texts(SchemaDocument.storageQuery, [.text(name)])
         lines += try indexes(name)
+        lines += try statistics(name)
         lines += try grants("TABLE", name)
         return (lines + (try partitions(name))).joined(separator: "\n")
     }
@@ -173,6 +174,17 @@ struct SchemaDocument {
 
     private func indexes(_ table: String) throws -> [String] {
         try rows(SchemaDocument.indexQuery, [.text(table)]).flatMap { row in
+            comment(try row.optionalText(1), indentation: "") + [try row.text(0)]
+        }
+    }
+
+    private static let statisticsQuery = """
+        SELECT pg_get_statisticsobjdef(oid) || ';', obj_description(oid, 'pg_statistic_ext')
+        FROM pg_statistic_ext WHERE stxrelid = ('entitled.' || quote_ident($1))::regclass ORDER BY stxname
+        """
+
+    private func statistics(_ table: String) throws -> [String] {
+        try rows(SchemaDocument.statisticsQuery, [.text(table)]).flatMap { row in
             comment(try row.optionalText(1), indentation: "") + [try row.text(0)]
         }
     }

@@ -40,11 +40,10 @@ package struct PostingSettings: Sendable {
 
     /// Waits until these are applied. What is held instead may be let go later: the next request finds it then.
     func whenApplied(
-        _ places: [(lane: Lane, seq: Int64)], then next: @escaping @Sendable (APICall) throws -> APIAnswer
+        _ places: [LogPosition], then next: @escaping @Sendable (APICall) throws -> APIAnswer
     ) -> APIAnswer {
-        let subjects = places.map { AppliedWaiter.Subject(lane: $0.lane, seq: $0.seq) }
-        return .whenApplied(subjects) { call in
-            let held = try HeldNotifications.isAnyHeld(subjects.map { ($0.lane, $0.seq) }, on: call.connection)
+        .whenApplied(places) { call in
+            let held = try HeldNotifications.isAnyHeld(places, on: call.connection)
             guard !held else {
                 throw APIError.unavailable("The transaction is stored but held until an operator decides.")
             }

@@ -5,19 +5,8 @@ import Postgres
 
 /// Tells when notifications are applied: they leave `pending` in the transaction that changes the records.
 package final class AppliedWaiter: Sendable {
-    /// A notification that is committed.
-    package struct Subject: Sendable, Hashable {
-        package let lane: Lane
-        package let seq: Int64
-
-        package init(lane: Lane, seq: Int64) {
-            self.lane = lane
-            self.seq = seq
-        }
-    }
-
     private struct Waiting: Sendable {
-        var open: Set<Subject>
+        var open: Set<LogPosition>
         let deadline: ContinuousClock.Instant
         let done: @Sendable (Bool) -> Void
     }
@@ -42,7 +31,7 @@ package final class AppliedWaiter: Sendable {
 
     /// Calls `done` once, on a thread of the watch: with true when all are applied, with false at the deadline.
     func wait(
-        for subjects: [Subject], until deadline: ContinuousClock.Instant, _ done: @escaping @Sendable (Bool) -> Void
+        for subjects: [LogPosition], until deadline: ContinuousClock.Instant, _ done: @escaping @Sendable (Bool) -> Void
     ) {
         let isStopping = state.change { state in
             if !state.isStopping {
@@ -70,7 +59,7 @@ package final class AppliedWaiter: Sendable {
     /// One question for all; when the next one follows.
     private func look() -> Next {
         let (open, isIdle) = state.read { state in
-            (state.waiting.reduce(into: Set<Subject>()) { $0.formUnion($1.open) }, state.waiting.isEmpty)
+            (state.waiting.reduce(into: Set<LogPosition>()) { $0.formUnion($1.open) }, state.waiting.isEmpty)
         }
         guard !isIdle else { return .whenWoken }
         // A request that posted nothing new waits for nothing, and is answered at once.
@@ -104,9 +93,11 @@ package final class AppliedWaiter: Sendable {
         JOIN entitled.pending p ON p.lane = t.lane AND p.seq = t.seq
         """
 
-    private static func pending(_ subjects: Set<Subject>, on connection: PostgresConnection) throws -> Set<Subject> {
+    private static func pending(_ subjects: Set<LogPosition>, on connection: PostgresConnection) throws -> Set<
+        LogPosition
+    > {
         let all = Array(subjects)
         let rows = try connection.query(select, [.int2s(all.map(\.lane.number)), .int8s(all.map(\.seq))])
-        return Set(try rows.map { Subject(lane: try $0.value("lane"), seq: try $0.int("seq")) })
+        return Set(try rows.map { LogPosition($0) })
     }
 }

@@ -85,7 +85,7 @@ extension CustomerActions {
 
     package struct Posting: Sendable {
         /// Where the entries are in the log, also those that were there before.
-        package let places: [(lane: Lane, seq: Int64)]
+        package let places: [LogPosition]
         /// The purchases that have to be the customer's once the entries are applied, or were refused.
         package let claimed: [PurchaseKey]
     }
@@ -163,14 +163,14 @@ extension CustomerActions {
     package func note(
         _ entries: [NewNotification], sequence: SequenceGenerator, clock: any WallClock,
         on connection: PostgresConnection
-    ) throws -> [(lane: Lane, seq: Int64)] {
+    ) throws -> [LogPosition] {
         try connection.transaction { try CustomerActions.insert(entries, sequence, clock, on: connection) }
     }
 
     static func insert(
         _ entries: [NewNotification], _ sequence: SequenceGenerator, _ clock: any WallClock,
         on connection: PostgresConnection
-    ) throws -> [(lane: Lane, seq: Int64)] {
+    ) throws -> [LogPosition] {
         var known: Set<NotificationIdentity> = []
         let entries = entries.filter { known.insert($0.identity).inserted }
         guard !entries.isEmpty else { return [] }

@@ -80,7 +80,7 @@ struct PurchaseRedactor {
 
     /// Envelopes cannot be kept without what Apple signed in them.
     private func forget(
-        _ places: [NotificationBodies.Place], _ names: Pseudonyms, isTheirs: Bool, _ events: EventRedactor, now: Int64,
+        _ places: [LogPosition], _ names: Pseudonyms, isTheirs: Bool, _ events: EventRedactor, now: Int64,
         on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         var counts: DeletionTable.Counts = [:]

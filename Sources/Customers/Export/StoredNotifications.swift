@@ -8,7 +8,7 @@ struct StoredNotifications {
     private let dictionaries = HeaderDictionaries()
 
     struct Stored {
-        let place: NotificationBodies.Place
+        let place: LogPosition
         let identity: NotificationIdentity
         let type: String
         let subtype: String?
@@ -35,14 +35,14 @@ struct StoredNotifications {
 
     static func places(
         of key: PurchaseKey, on connection: PostgresConnection
-    ) throws -> [NotificationBodies.Place] {
+    ) throws -> [LogPosition] {
         try connection.query(
             selectPlaces,
             [
                 .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app),
                 .int2(key.environment.code),
             ]
-        ).map { NotificationBodies.Place(lane: key.lane, seq: try $0.int("seq")) }
+        ).map { LogPosition(lane: key.lane, seq: try $0.int("seq")) }
     }
 
     /// A span of numbers as constants of the statement keeps days out that hold none of them.
@@ -57,7 +57,7 @@ struct StoredNotifications {
 
     /// Those of these places, which are of one lane and in order, that are kept.
     func read(
-        _ places: some BidirectionalCollection<NotificationBodies.Place>, on connection: PostgresConnection
+        _ places: some BidirectionalCollection<LogPosition>, on connection: PostgresConnection
     ) throws -> [Stored] {
         guard let first = places.first, let last = places.last else { return [] }
         return try connection.query(
@@ -76,7 +76,7 @@ struct StoredNotifications {
         let payload = header.flatMap { try? dictionaries.restore(jws, header: $0) }
         let isSigned = !jws.signature.isEmpty
         return Stored(
-            place: NotificationBodies.Place(
+            place: LogPosition(
                 lane: try row.value("lane"), seq: try row.int("seq")),
             identity: NotificationIdentity(
                 app: try row.text("app"), environment: environment, uuid: try row.text("uuid")),
@@ -97,7 +97,7 @@ struct StoredNotifications {
 
     /// Deletes these, which are of one lane that is held. Their keys stay: the same ones are not taken again.
     static func delete(
-        _ places: [NotificationBodies.Place], on connection: PostgresConnection
+        _ places: [LogPosition], on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         guard let lane = places.first?.lane else { return [:] }
         let seqs = places.map(\.seq)

@@ -160,7 +160,7 @@ package struct DeliveryBulk {
             let lane: Lane = try row.value("lane")
             let (endpoint, seq) = (try row.text("endpoint"), try row.optionalInt("notification_seq"))
             let isGone =
-                try seq.map { !kept.contains(NotificationBodies.Place(lane: lane, seq: $0)) } ?? row.bool("is_gone")
+                try seq.map { !kept.contains(LogPosition(lane: lane, seq: $0)) } ?? row.bool("is_gone")
             let code: DeliveryCode = try row.value("state")
             return Row(
                 id: DeliveryID(lane: lane, bytes: try row.uuid("id")), endpoint: endpoint,
@@ -173,11 +173,11 @@ package struct DeliveryBulk {
     /// The notifications that can still be sent, of what goes on as it came and would be sent again.
     private func forwarded(
         _ rows: [PostgresRow], on connection: PostgresConnection
-    ) throws -> Set<NotificationBodies.Place> {
+    ) throws -> Set<LogPosition> {
         guard case .resend = action else { return [] }
         let places = try rows.compactMap { row in
             try row.optionalInt("notification_seq").map { seq in
-                NotificationBodies.Place(lane: try row.value("lane"), seq: seq)
+                LogPosition(lane: try row.value("lane"), seq: seq)
             }
         }
         return Set(

@@ -6,7 +6,7 @@ package struct NotificationBulk {
     package struct Row: Sendable {
         package let identity: NotificationIdentity
         package let type: String
-        package let place: NotificationBodies.Place?
+        package let place: LogPosition?
         /// Why it is left as it is; nil: it is applied again.
         package let skip: BulkSkip?
     }

@@ -175,7 +175,7 @@ package enum DeliveryQuery {
         _ row: PostgresRow, _ lane: Lane, on connection: PostgresConnection
     ) throws -> ([UInt8], Int64?) {
         if let seq = try row.optionalInt("notification_seq") {
-            let place = NotificationBodies.Place(lane: lane, seq: seq)
+            let place = LogPosition(lane: lane, seq: seq)
             let found = try NotificationBodies().read([place], on: connection)[place]
             guard case .body(let body)? = found else { return ([], nil) }
             return (body, nil)

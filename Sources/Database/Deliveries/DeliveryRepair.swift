@@ -58,7 +58,7 @@ package enum DeliveryRepair {
     }
     /// Why this notification cannot be sent; nil if it can.
     private static func gap(_ seq: Int64, in lane: Lane, on connection: PostgresConnection) throws -> String? {
-        let place = NotificationBodies.Place(lane: lane, seq: seq)
+        let place = LogPosition(lane: lane, seq: seq)
         switch try NotificationBodies().read([place], on: connection)[place] {
         case .body: return nil
         case .gap(let reason): return reason

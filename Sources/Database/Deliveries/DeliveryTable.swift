@@ -40,7 +40,7 @@ package enum DeliveryTable {
         for row in rows {
             let id = DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id"))
             if let seq = try row.optionalInt("notification_seq") {
-                switch forwarded[NotificationBodies.Place(lane: id.lane, seq: seq)] {
+                switch forwarded[LogPosition(lane: id.lane, seq: seq)] {
                 case .body(let body):
                     due.append(try DueDelivery(row, webhookID: try row.optionalText("webhook_id"), body: body))
                 case .gap(let reason): unreadable.append((id, reason))
@@ -59,10 +59,10 @@ package enum DeliveryTable {
     /// What goes on as it came is kept once, with its notification.
     private static func forwardedBodies(
         _ rows: PostgresRows, on connection: PostgresConnection
-    ) throws -> [NotificationBodies.Place: NotificationBodies.Found] {
+    ) throws -> [LogPosition: NotificationBodies.Found] {
         let places = try rows.compactMap { row in
             try row.optionalInt("notification_seq").map { seq in
-                NotificationBodies.Place(lane: try row.value("lane"), seq: seq)
+                LogPosition(lane: try row.value("lane"), seq: seq)
             }
         }
         return try bodies.read(places, on: connection)

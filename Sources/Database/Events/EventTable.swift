@@ -105,6 +105,9 @@ package enum EventBodyCodec {
 package enum EventTable {
     /// Each with the number behind the last of its purchase: only what is new takes one, so there are no gaps. Their
     /// lanes are held, so no other transaction gives out the same.
+    ///
+    /// The lane is no condition for an index: before the table is analyzed, as in a database that was just restored, the
+    /// planner would read the keys of the whole lane for each event.
     private static let insertEvents = """
         WITH fresh AS MATERIALIZED (
             SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[],
@@ -119,7 +122,7 @@ package enum EventTable {
         FROM fresh f LEFT JOIN LATERAL (
             SELECT e.sequence FROM entitled.event e
             WHERE hashtext(e.original_transaction_id) = hashtext(f.otid) AND e.sequence IS NOT NULL
-                AND e.lane = f.lane AND e.original_transaction_id = f.otid AND e.app = f.app
+                AND e.lane + 0 = f.lane AND e.original_transaction_id = f.otid AND e.app = f.app
                 AND e.environment = f.environment
             ORDER BY e.sequence DESC LIMIT 1
         ) last ON true

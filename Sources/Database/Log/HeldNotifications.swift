@@ -108,7 +108,7 @@ package enum HeldNotifications {
 
     /// Whether any of these is held.
     package static func isAnyHeld(
-        _ places: [(lane: Lane, seq: Int64)], on connection: PostgresConnection
+        _ places: [LogPosition], on connection: PostgresConnection
     ) throws -> Bool {
         try connection.query(selectHeld, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]).one().bool(
             "exists")

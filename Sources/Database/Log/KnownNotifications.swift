@@ -11,7 +11,7 @@ package enum KnownNotifications {
     /// Where those of these that are known stand in the log.
     package static func places(
         of identities: [NotificationIdentity], on connection: PostgresConnection
-    ) throws -> [(lane: Lane, seq: Int64)] {
+    ) throws -> [LogPosition] {
         guard !identities.isEmpty else { return [] }
         return try connection.query(
             selectPlaces,
@@ -19,7 +19,7 @@ package enum KnownNotifications {
                 .uuids(identities.map(\.key)), .texts(identities.map(\.app)),
                 .int2s(identities.map(\.environment.code)),
             ]
-        ).map { (try $0.value("lane"), try $0.int("seq")) }
+        ).map { try LogPosition($0) }
     }
 
     private static let select = """

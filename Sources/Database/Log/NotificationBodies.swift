@@ -7,17 +7,6 @@ package struct NotificationBodies: Sendable {
 
     package init() {}
 
-    /// Where a notification is stored.
-    package struct Place: Hashable, Sendable {
-        package let lane: Lane
-        package let seq: Int64
-
-        package init(lane: Lane, seq: Int64) {
-            self.lane = lane
-            self.seq = seq
-        }
-    }
-
     package enum Found: Sendable, Equatable {
         /// `{"signedPayload":"…"}`
         case body([UInt8])
@@ -26,12 +15,12 @@ package struct NotificationBodies: Sendable {
     }
 
     /// One for each of these places.
-    package func read(_ places: [Place], on connection: PostgresConnection) throws -> [Place: Found] {
+    package func read(_ places: [LogPosition], on connection: PostgresConnection) throws -> [LogPosition: Found] {
         guard !places.isEmpty else { return [:] }
         let sorted = Set(places).sorted { $0.seq < $1.seq }.map { (lane: $0.lane.number, seq: $0.seq) }
-        var found: [Place: Found] = [:]
+        var found: [LogPosition: Found] = [:]
         for notification in try PendingNotification.read(sorted, on: connection) {
-            found[Place(lane: notification.lane, seq: notification.seq)] = body(notification)
+            found[LogPosition(lane: notification.lane, seq: notification.seq)] = body(notification)
         }
         return found
     }

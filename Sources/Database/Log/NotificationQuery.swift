@@ -14,7 +14,7 @@ package enum NotificationState: String, Sendable, CaseIterable {
 package struct NotificationSummary: Sendable {
     package let identity: NotificationIdentity
     /// Its position in the log.
-    package let position: NotificationBodies.Place
+    package let position: LogPosition
     package let type: String
     package let subtype: String?
     package let state: NotificationState
@@ -246,7 +246,7 @@ package enum NotificationQuery {
         return NotificationSummary(
             identity: NotificationIdentity(
                 app: try row.text("app"), environment: environment, uuid: try row.text("uuid")),
-            position: NotificationBodies.Place(
+            position: LogPosition(
                 lane: try row.value("lane"), seq: try row.int("seq")),
             type: try row.text("type"), subtype: try row.optionalText("subtype"),
             state: isPending ? .pending : hold == nil ? .applied : .held,

@@ -50,7 +50,7 @@ struct DeadLetterScan {
             let (isDead, seq) = (try row.bool("is_dead"), try row.optionalInt("notification_seq"))
             let event = try seq == nil ? DeliveryReplay.EventKey(lane: lane, id: row.uuid("event")) : nil
             let isGone =
-                try seq.map { isDead && !kept.contains(NotificationBodies.Place(lane: lane, seq: $0)) }
+                try seq.map { isDead && !kept.contains(LogPosition(lane: lane, seq: $0)) }
                 ?? row.bool("is_gone")
             let letter = Letter(
                 delivery: DeliveryReplay.Ended(id: DeliveryID(lane: lane, bytes: position.id), event: event),
@@ -64,10 +64,10 @@ struct DeadLetterScan {
     /// The notifications among those that are looked for which can still be sent.
     private func forwarded(
         _ rows: PostgresRows, on connection: PostgresConnection
-    ) throws -> Set<NotificationBodies.Place> {
-        let places = try rows.compactMap { row -> NotificationBodies.Place? in
+    ) throws -> Set<LogPosition> {
+        let places = try rows.compactMap { row -> LogPosition? in
             guard try row.bool("is_dead"), let seq = try row.optionalInt("notification_seq") else { return nil }
-            return NotificationBodies.Place(lane: try row.value("lane"), seq: seq)
+            return LogPosition(lane: try row.value("lane"), seq: seq)
         }
         let found = try DeadLetterScan.bodies.read(places, on: connection)
         return Set(

@@ -79,7 +79,7 @@ struct CoreTests {
     }
 
     @Test func `who waits for what is never applied is told to come again, and whoever is applied goes on`() throws {
-        let subject = AppliedWaiter.Subject(lane: Lane(number: 7), seq: 70)
+        let subject = LogPosition(lane: Lane(number: 7), seq: 70)
         let route = APIRoute("POST", "/v1/wait", .anyKey) { _ in
             .whenApplied([subject]) { _ in .response(.document(200, .string("applied"))) }
         }
@@ -93,7 +93,7 @@ struct CoreTests {
     }
 
     @Test func `what waits while another role takes over is answered as before`() throws {
-        let subject = AppliedWaiter.Subject(lane: Lane(number: 7), seq: 70)
+        let subject = LogPosition(lane: Lane(number: 7), seq: 70)
         let isTaken = Monitor(false)
         let route = APIRoute("POST", "/v1/wait", .anyKey) { _ in
             isTaken.change { $0 = true }

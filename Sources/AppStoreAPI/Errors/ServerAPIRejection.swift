@@ -15,7 +15,7 @@ package struct ServerAPIRejection: Sendable, Equatable {
     /// Whether the same request may succeed a little later. A code that is not known counts as its status does.
     package var isRetryable: Bool { code?.isRetryable ?? (status >= 500 || status == 429) }
 
-    init(status: Int, rawCode: Int64? = nil, message: String? = nil) {
+    package init(status: Int, rawCode: Int64? = nil, message: String? = nil) {
         self.status = status
         self.rawCode = rawCode
         self.message = message

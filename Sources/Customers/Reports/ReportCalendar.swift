@@ -13,14 +13,17 @@ package struct ReportCalendar: Sendable, Hashable {
     /// More parts than this make no readable report.
     package static let limit = 4000
 
-    /// Nil for no time at all, or for more parts than `limit`.
+    /// 0001-01-01, in ms: years before have no months here.
+    package static let earliest: Int64 = -62_135_596_800_000
+
+    /// Nil for no time at all, for a time before `earliest`, or for more parts than `limit`.
     ///
     /// - Parameters:
     ///   - from: ms since 1970, in it.
     ///   - to: ms since 1970, no more in it.
     ///   - zone: in which days begin.
     package init?(from: Int64, to: Int64, by step: Step, in zone: LocalZone = .utc) {
-        guard from < to else { return nil }
+        guard from < to, from >= ReportCalendar.earliest else { return nil }
         var bounds = [from]
         while let last = bounds.last, last < to {
             guard bounds.count <= ReportCalendar.limit else { return nil }
@@ -72,9 +75,8 @@ package struct ReportCalendar: Sendable, Hashable {
             let sinceMonday = ((day.number + 3) % 7 + 7) % 7
             return zone.start(of: day.adding(7 - sinceMonday))
         case .month:
-            var next = day.adding(1)
-            while !next.text.hasSuffix("-01") { next = next.adding(1) }
-            return zone.start(of: next)
+            // No month has more than 31 days.
+            return zone.start(of: day.monthStart.adding(31).monthStart)
         }
     }
 }

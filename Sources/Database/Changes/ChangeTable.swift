@@ -212,7 +212,7 @@ package enum ChangeTable {
     }
 
     /// The mark of a change that Apple may have been asked for.
-    private static let asked = "asked"
+    static let asked = "asked"
 
     private static let marking = """
         UPDATE entitled.job SET cursor = ARRAY[$2::text], lease_until = clock_timestamp() + $3 * interval '1 ms'

@@ -82,7 +82,8 @@ package enum ChangeVersions {
                     """, [.text(target)]
                 ).map { try $0.text("version") }
         case .refundAnswer: return try refund(target, parameters, on: connection)
-        case .purchaseExtend: return try purchase(target, parameters, on: connection)
+        case .purchaseExtend:
+            return try purchase(target, parameters, on: connection) + extensions(target, parameters, on: connection)
         case .customerResend, .customerGiveUp:
             return try [holdings(of: target, on: connection)] + sending(parameters, on: connection).states
         case .bulkResend, .bulkGiveUp: return try sending(parameters, on: connection).states
@@ -170,6 +171,24 @@ package enum ChangeVersions {
             SELECT concat_ws(' ', owner, version) AS version FROM entitled.purchase
             WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
             """, [.int2(key.lane.number), .text(id), .text(key.app), .int2(key.environment.code)]
+        ).map { try $0.text("version") }
+    }
+
+    /// The extension that was asked for last and that Apple may have done, or is to do: the purchase tells of it later.
+    private static func extensions(
+        _ id: String, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> [String] {
+        try connection.query(
+            """
+            WITH asked AS (
+                SELECT id, state, cursor, parameters LIKE '%"' || $3 || '"%' AS is_own FROM entitled.job
+                WHERE kind = $1 AND target = $2
+            )
+            SELECT max(a.id)::text AS version FROM asked a
+            WHERE a.id < coalesce((SELECT min(o.id) FROM asked o WHERE o.is_own), \(Int64.max))
+                AND (a.state IN ('running', 'done') OR a.cursor = ARRAY['\(ChangeTable.asked)'])
+            HAVING max(a.id) IS NOT NULL
+            """, [.text(ChangeKind.purchaseExtend.rawValue), .text(id), .text(parameters[requestID]?.stringValue)]
         ).map { try $0.text("version") }
     }
 

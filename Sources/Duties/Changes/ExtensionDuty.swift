@@ -2,6 +2,7 @@ import AppStoreAPI
 import Base
 import Daemon
 import Database
+import Glibc
 import Postgres
 import Subscriptions
 
@@ -29,12 +30,17 @@ package struct ExtensionDuty: Duty {
 
     private let askers: [String: Ask]
     private let logger: Logger
+    private let failures = RepeatedFailure()
 
     private static let rest = Duration.milliseconds(500)
     /// The schema is older than changes; it may be migrated while the worker runs.
     private static let rarely = Duration.seconds(30)
     /// ms that one call takes at most, with what is written around it.
     private static let callTime: Int64 = 90_000
+    /// After so long a worker that stood still does not ask any more: another one may have said that it is not known.
+    private static let callBegin = Duration.seconds(30)
+    /// How long what Apple answered is tried to be written.
+    private static let writingPatience = Duration.seconds(20)
 
     /// How long Apple is asked at most.
     package static let patience = Duration.seconds(30)
@@ -46,7 +52,7 @@ package struct ExtensionDuty: Duty {
 
     package func run(_ run: DutyRun) throws -> Next {
         do {
-            while !run.isDraining(), try next(run.session) {}
+            while !run.isDraining(), try next(run) {}
             return .after(ExtensionDuty.rest)
         } catch let error as PostgresError where error.sqlstate == "42703" {
             return .after(ExtensionDuty.rarely)
@@ -59,27 +65,64 @@ package struct ExtensionDuty: Duty {
     }
 
     /// Does the next one; false: none is due.
-    private func next(_ session: PostgresSession) throws -> Bool {
-        guard let step = try session.withConnection({ try begin(on: $0) }) else { return false }
+    private func next(_ run: DutyRun) throws -> Bool {
+        let began = ContinuousClock.now
+        guard let step = try run.session.withConnection({ try prepare(on: $0, run) }) else { return false }
         switch step {
         case .over(let ended): ended.tell(logger)
         case .ask(let change, let purchase, let wanted, let ask):
+            guard ContinuousClock.now - began < ExtensionDuty.callBegin else { return true }
             // No row is held while Apple is asked.
             let ending = ExtensionDuty.ending(ask(purchase, wanted), wanted)
-            let ended = try session.withConnection { connection in
-                try connection.transaction {
-                    _ = try connection.query("SELECT \(Durability.setting)")
-                    return try end(change, ending, on: connection)
-                }
-            }
-            ended?.tell(logger)
+            try write(change, ending, run.session)?.tell(logger)
         }
         return true
     }
 
-    private func begin(on connection: PostgresConnection) throws -> Step? {
+    /// Writes what Apple answered, also where the database is away for a moment: it cannot be asked for again.
+    private func write(_ change: Change, _ ending: ChangeEnding, _ session: PostgresSession) throws -> ChangeWork.Ended? {
+        let end = ContinuousClock.now + ExtensionDuty.writingPatience
+        while true {
+            do {
+                return try session.withConnection { connection in
+                    try connection.transaction {
+                        _ = try connection.query("SELECT \(Durability.setting)")
+                        return try self.end(change, ending, on: connection)
+                    }
+                }
+            } catch {
+                guard ContinuousClock.now < end else { throw error }
+                usleep(200_000)
+            }
+        }
+    }
+
+    /// What fails before Apple is asked is counted, and ends the change: it must not keep the others waiting for ever.
+    private func prepare(on connection: PostgresConnection, _ run: DutyRun) throws -> Step? {
+        var taken: Change?
+        do {
+            return try begin(&taken, on: connection)
+        } catch {
+            guard let change = taken, !run.isDraining(), connection.isAlive, !TransientError.isPassing(error) else {
+                throw error
+            }
+            failures.warning(ExtensionDuty.failure, error, count: 1, logger)
+            let ended = try connection.transaction { () throws -> ChangeWork.Ended? in
+                guard let change = try ChangeTable.take(change.id, on: connection) else { return nil }
+                let count = try ChangeTable.countFailure(of: change, on: connection)
+                guard count >= ChangeWork.patience else { return nil }
+                return try end(
+                    change, .failed("The change failed \(count) times (\(error)) before Apple was asked, and is given up."),
+                    on: connection)
+            }
+            return ended.map(Step.over)
+        }
+    }
+
+    private func begin(_ taken: inout Change?, on connection: PostgresConnection) throws -> Step? {
         try connection.transaction {
             guard let change = try ChangeTable.take(isOfApple: true, on: connection) else { return nil }
+            taken = change
             func over(_ ending: ChangeEnding) throws -> Step? { try end(change, ending, on: connection).map(Step.over) }
             guard try !ChangeTable.isMarked(change, on: connection) else { return try over(ExtensionDuty.unknown) }
             if let objection = try ChangeWork.objection(to: change, on: connection) {
@@ -99,7 +142,7 @@ package struct ExtensionDuty: Duty {
                 return try over(
                     .refused("The app has no key for Apple's Server API (server_api in the configuration)."))
             }
-            guard try !PurchaseTable.owners([purchase], on: connection).isEmpty else {
+            guard try PurchaseTable.owners([purchase], on: connection).contains(where: { $0 != nil }) else {
                 return try over(.refused("There is no such purchase."))
             }
             try ChangeTable.mark(change, for: ExtensionDuty.callTime, on: connection)
@@ -144,8 +187,11 @@ package struct ExtensionDuty: Duty {
         case .success: return .refused("Apple did not extend it and gave no reason.")
         case .failure(let error):
             switch error {
-            case .refused, .unauthorized, .invalid: return .refused("Apple did not extend it. \(error).")
-            case .unreachable, .untrusted, .malformed, .tooLarge, .outOfTime, .cancelled:
+            // A server that failed may have done it before.
+            case .refused(let rejection) where rejection.status < 500:
+                return .refused("Apple did not extend it. \(error).")
+            case .unauthorized, .invalid: return .refused("Apple did not extend it. \(error).")
+            case .refused, .unreachable, .untrusted, .malformed, .tooLarge, .outOfTime, .cancelled:
                 return .failed(
                     "It is not known whether Apple extended it (\(error)), and no worker asks again, because that could"
                         + " extend it twice. Within minutes the purchase tells, since Apple reports an extension.")

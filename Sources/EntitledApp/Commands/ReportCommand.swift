@@ -112,6 +112,7 @@ struct ReportCommand: ReadingCommand, RemoteCommand {
         let from = try self.from.milliseconds(ofOption: "--from", now: now, in: zone)
         let asked = to?.milliseconds(now: now, in: zone) ?? now
         guard from < asked else { throw UsageError("--to must be after --from") }
+        guard from >= ReportCalendar.earliest else { throw UsageError("--from must not be before 0001-01-01") }
         guard let calendar = ReportCalendar(from: from, to: min(now, asked), by: step, in: zone) else {
             throw UsageError(
                 "--by: the period has more than \(ReportCalendar.limit) parts; choose longer parts or a shorter period")

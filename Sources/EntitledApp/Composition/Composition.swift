@@ -148,7 +148,7 @@ struct Composition {
                         foldSettings: configuration.foldSettings, restoreSettings: configuration.restoreSettings,
                         refundApps: configuration.refundApps,
                         keys: SealingKeys.reader(configuration, logger: logger), clock: clock), logger: logger)),
-            try service(extensionDuty(history.accesses, history.cancellation)),
+            try service(extensionDuty(history.accesses)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
             try reportDuty.map { try service($0) },

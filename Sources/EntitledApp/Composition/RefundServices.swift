@@ -36,13 +36,14 @@ extension Composition {
 
 extension Composition {
     /// What asks Apple to extend renewal dates, for apps with a key.
-    func extensionDuty(_ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation) -> ExtensionDuty {
+    func extensionDuty(_ accesses: [String: ServerAPIAccess]) -> ExtensionDuty {
         let askers = accesses.mapValues { access -> ExtensionDuty.Ask in
             { purchase, wanted in
                 Result { () throws(ServerAPIError) -> ExtensionDuty.Answer in
                     let result = try access.client.extendRenewal(
                         of: purchase.originalTransactionID, wanted, in: purchase.environment,
-                        CallOptions(within: ExtensionDuty.patience, cancellation: cancellation))
+                        // Not cancelled as the process ends: Apple would do it, and none would know.
+                        CallOptions(within: ExtensionDuty.patience))
                     return ExtensionDuty.Answer(isDone: result.isDone, expires: result.effectiveDate)
                 }
             }

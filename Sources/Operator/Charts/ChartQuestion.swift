@@ -84,6 +84,9 @@ package struct ChartQuestion: DeskQuestion {
                 "from must be before to, and before the last refresh of the tables of reports, \(Timestamp.text(now)).",
                 field: "from")
         }
+        guard begin >= ReportCalendar.earliest else {
+            throw .badRequest("from must not be before 0001-01-01.", field: "from")
+        }
         guard chart != .retention || step == .month else {
             throw .badRequest("by is \(step.rawValue); retention is by months.", field: "by")
         }

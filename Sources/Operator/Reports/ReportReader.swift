@@ -37,6 +37,9 @@ package struct ReportRequest: DeskQuestion, Hashable {
         guard begin < asked, begin < now else {
             throw .badRequest("from must be in the past, and before to.", field: "from")
         }
+        guard begin >= ReportCalendar.earliest else {
+            throw .badRequest("from must not be before 0001-01-01.", field: "from")
+        }
         guard let calendar = ReportCalendar(from: begin, to: min(now, asked), by: step, in: zone) else {
             throw .badRequest(
                 "The time has more than \(ReportCalendar.limit) parts; choose longer ones with by, or a shorter time.",

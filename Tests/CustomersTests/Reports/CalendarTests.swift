@@ -34,6 +34,13 @@ struct CalendarTests {
         #expect(ReportCalendar(from: 6, to: 5, by: .day) == nil)
         #expect(ReportCalendar(from: 0, to: 4000 * 86_400_000, by: .day)?.count == 4000)
         #expect(ReportCalendar(from: 0, to: 4001 * 86_400_000, by: .day) == nil)
+        // Of what is long ago no part is counted for hours.
+        for step in ReportCalendar.Step.allCases {
+            #expect(ReportCalendar(from: ReportCalendar.earliest - 1, to: 0, by: step) == nil)
+            #expect(ReportCalendar(from: .min, to: .max, by: step) == nil)
+        }
+        #expect(ReportCalendar(from: ReportCalendar.earliest, to: 0, by: .month) == nil)
+        #expect(ReportCalendar(from: ReportCalendar.earliest, to: 0, by: .total)?.count == 1)
     }
 
     /// Beside a search through all parts.

@@ -105,6 +105,52 @@ struct ExtensionDutyTests {
         #expect(try fixture.audit().map { $0.split(separator: " ")[3] } == ["refused", "refused", "failed"])
     }
 
+    /// A server that failed may have done it before.
+    @Test(arguments: [(409, false), (429, false), (500, true), (503, true)])
+    func `an answer of a failed server leaves it unknown`(status: Int, isUnknown: Bool) throws {
+        let job = try ask()
+        try work(.failure(.refused(ServerAPIRejection(status: status))))
+        let error = try fixture.change(job).error ?? ""
+        #expect(error.contains("It is not known") == isUnknown, "\(error)")
+        #expect(error.hasPrefix("Apple did not extend it") != isUnknown, "\(error)")
+    }
+
+    @Test func `a second extension is no other than the one that was shown`() throws {
+        func plan() throws -> JSON {
+            let worker = try fixture.worker()
+            let digest = try ChangeVersions.digest(
+                .purchaseExtend, Self.key.originalTransactionID, Self.parameters(), on: worker)
+            return .object(
+                (Self.parameters().members ?? []) + [JSON.Member(name: ChangeVersions.member, value: .string(Hex.encode(digest)))])
+        }
+        let shown = try plan()
+        func named(_ id: String) -> JSON {
+            .object(
+                (shown.members ?? []).filter { $0.name != ChangeVersions.requestID } + [
+                    JSON.Member(name: ChangeVersions.requestID, value: .string(id))
+                ])
+        }
+        let jobs = [try ask(named("one"), key: "1"), try ask(named("two"), key: "2")]
+        try work(.success(.init(isDone: true, expires: 1)))
+        #expect(asked.read { $0.count } == 1)
+        #expect(try fixture.change(jobs[0]).state == .done)
+        #expect(try fixture.change(jobs[1]).error == ChangeVersions.changed)
+    }
+
+    @Test func `one that always fails keeps no other waiting`() throws {
+        let bad = try ask(.object((Self.parameters().members ?? []) + [JSON.Member(name: "plan", value: .string("x"))]))
+        // The target is none that a statement takes.
+        try fixture.database.execute(
+            "UPDATE entitled.job SET parameters = replace(parameters, '\"demo\"', '\"a\\u0000\"') WHERE id = $1", [.int8(bad)])
+        let good = try ask(key: "2")
+        for _ in 0..<20 where try fixture.change(good).state == .running {
+            try fixture.database.execute("UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(bad)])
+            _ = try? work(.success(.init(isDone: true, expires: 1)))
+        }
+        #expect(try fixture.change(good).state == .done)
+        #expect(try fixture.change(bad).error?.contains("before Apple was asked") == true)
+    }
+
     @Test func `roles, apps without a key, and other purchases are refused before Apple is asked`() throws {
         let cases: [(JSON, String, String)] = [
             (Self.parameters(), "integrator", "it needs one of"), (Self.parameters(app: "other"), "support", "no key"),

@@ -180,6 +180,7 @@ END $$;
 
 -- MARK: Writing
 
+-- Of events, the lane is a condition for an index here, which the program avoids, so that partitions can be ruled out by it.
 CREATE FUNCTION growth.insert_statement(tbl text) RETURNS text LANGUAGE sql AS $$
     SELECT CASE tbl
     WHEN 'fact' THEN $q$

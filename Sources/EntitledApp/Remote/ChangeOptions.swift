@@ -18,6 +18,15 @@ struct ChangeOptions: ParsableArguments {
         try ChangeCall(reason: reason, waits: waits).ask(remote, path, context, members)
     }
 
+    /// The same for a change whose answer the caller shows.
+    ///
+    /// - Returns: the answer, and whether the change is over.
+    func post(
+        _ remote: OperatorClient, _ path: [String], _ members: KeyValuePairs<String, JSON?>
+    ) throws -> (answer: JSON, isOver: Bool) {
+        try ChangeCall(reason: reason, waits: waits).post(remote, path, members)
+    }
+
     /// Asks for a change that needs no reason.
     func ask(
         _ context: CommandContext, _ path: [String], _ members: KeyValuePairs<String, JSON?>
@@ -57,6 +66,17 @@ struct ChangeOptions: ParsableArguments {
 
 /// Asks the operator API for a change and tells what came of it.
 struct ChangeCall {
+    /// The answer, and whether the change is over.
+    func post(
+        _ remote: OperatorClient, _ path: [String], _ members: KeyValuePairs<String, JSON?>
+    ) throws -> (answer: JSON, isOver: Bool) {
+        if needsReason, reason == nil { throw ChangeCall.reasonless }
+        let body =
+            (JSON.object(members).members ?? [])
+            + (reason.map { [JSON.Member(name: "reason", value: .string($0))] } ?? [])
+        return try remote.post(path, .object(body))
+    }
+
     static let wait = OptionDeclaration(
         "--wait", "With --url, wait for the outcome however long it takes; without it up to five seconds.")
 
@@ -79,11 +99,7 @@ struct ChangeCall {
     func ask(
         _ remote: OperatorClient, _ path: [String], _ context: CommandContext, _ members: KeyValuePairs<String, JSON?>
     ) throws -> Int32 {
-        if needsReason, reason == nil { throw ChangeCall.reasonless }
-        let body =
-            (JSON.object(members).members ?? [])
-            + (reason.map { [JSON.Member(name: "reason", value: .string($0))] } ?? [])
-        let (answer, isOver) = try remote.post(path, .object(body))
+        let (answer, isOver) = try post(remote, path, members)
         guard let job = answer["job"]?.intValue else {
             throw CommandFailure("the answer of the operator API names no job: \(answer.text.prefix(200))")
         }

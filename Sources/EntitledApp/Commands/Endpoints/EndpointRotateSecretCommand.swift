@@ -72,8 +72,29 @@ struct EndpointRotateSecretCommand: RemoteCommand {
                 "End all secrets of \(id) now? The consumer rejects webhooks until it has the new one.",
                 context)
         }
-        return try change.ask(
-            remote, ["endpoints", id, "rotate-secret"], context, ["overlap": .string(overlap.text)])
+        let (answer, isOver) = try change.post(
+            remote, ["endpoints", id, "rotate-secret"], ["overlap": .string(overlap.text)])
+        let job = answer.cell("job")
+        guard isOver else {
+            throw CommandFailure(
+                "no worker has done the rotation yet (job \(job)), and its secret will not be shown; when"
+                    + " `entitled jobs show \(job) --wait` says that it is done, rotate again")
+        }
+        guard let secret = answer["outcome"]?["secret"]?.stringValue else {
+            throw CommandFailure(
+                "the secret of \(id) was rotated (job \(job)), but the answer has no secret; rotate again")
+        }
+        guard !context.json else {
+            context.terminal.document(answer)
+            return ExitStatus.done
+        }
+        context.terminal.print(
+            """
+            new secret: \(Terminal.harmless(secret))
+            Save it now: it is not shown again (job \(job)).
+
+            """)
+        return ExitStatus.done
     }
 
     private func tell(_ rotated: EndpointSecrets.Rotated, _ context: CommandContext) {

@@ -80,7 +80,8 @@ package struct ExtensionDuty: Duty {
     }
 
     /// Writes what Apple answered, also where the database is away for a moment: it cannot be asked for again.
-    private func write(_ change: Change, _ ending: ChangeEnding, _ session: PostgresSession) throws -> ChangeWork.Ended? {
+    private func write(_ change: Change, _ ending: ChangeEnding, _ session: PostgresSession) throws -> ChangeWork.Ended?
+    {
         let end = ContinuousClock.now + ExtensionDuty.writingPatience
         while true {
             do {
@@ -112,7 +113,8 @@ package struct ExtensionDuty: Duty {
                 let count = try ChangeTable.countFailure(of: change, on: connection)
                 guard count >= ChangeWork.patience else { return nil }
                 return try end(
-                    change, .failed("The change failed \(count) times (\(error)) before Apple was asked, and is given up."),
+                    change,
+                    .failed("The change failed \(count) times (\(error)) before Apple was asked, and is given up."),
                     on: connection)
             }
             return ended.map(Step.over)

@@ -121,7 +121,9 @@ struct ExtensionDutyTests {
             let digest = try ChangeVersions.digest(
                 .purchaseExtend, Self.key.originalTransactionID, Self.parameters(), on: worker)
             return .object(
-                (Self.parameters().members ?? []) + [JSON.Member(name: ChangeVersions.member, value: .string(Hex.encode(digest)))])
+                (Self.parameters().members ?? []) + [
+                    JSON.Member(name: ChangeVersions.member, value: .string(Hex.encode(digest)))
+                ])
         }
         let shown = try plan()
         func named(_ id: String) -> JSON {
@@ -141,10 +143,12 @@ struct ExtensionDutyTests {
         let bad = try ask(.object((Self.parameters().members ?? []) + [JSON.Member(name: "plan", value: .string("x"))]))
         // The target is none that a statement takes.
         try fixture.database.execute(
-            "UPDATE entitled.job SET parameters = replace(parameters, '\"demo\"', '\"a\\u0000\"') WHERE id = $1", [.int8(bad)])
+            "UPDATE entitled.job SET parameters = replace(parameters, '\"demo\"', '\"a\\u0000\"') WHERE id = $1",
+            [.int8(bad)])
         let good = try ask(key: "2")
         for _ in 0..<20 where try fixture.change(good).state == .running {
-            try fixture.database.execute("UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(bad)])
+            try fixture.database.execute(
+                "UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(bad)])
             _ = try? work(.success(.init(isDone: true, expires: 1)))
         }
         #expect(try fixture.change(good).state == .done)

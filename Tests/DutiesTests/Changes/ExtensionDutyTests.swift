@@ -37,7 +37,8 @@ struct ExtensionDutyTests {
         ])
     }
 
-    private func ask(_ parameters: JSON = Self.parameters(), as user: String = "support", key: String = "1") throws -> Int64
+    private func ask(_ parameters: JSON = Self.parameters(), as user: String = "support", key: String = "1") throws
+        -> Int64
     {
         try fixture.ask(
             ChangeFixture.request(

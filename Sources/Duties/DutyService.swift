@@ -66,7 +66,7 @@ package final class DutyService<D: Duty>: Service {
         } catch  where loop.isDraining {
             // It was cancelled.
         } catch {
-            let isAway = (error as? PostgresError)?.kind == .connection
+            let isAway = error.fault == .away
             observe(isAway ? "away" : "failed")
             // The session says that the database is away.
             if !isAway { failures.warning(D.failure, error, count: 1, logger) }

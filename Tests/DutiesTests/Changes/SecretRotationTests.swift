@@ -51,7 +51,7 @@ struct SecretRotationTests {
         try worker.query(
             "SELECT sealed FROM entitled.endpoint_secret WHERE endpoint = 'ep_1' AND kind = 0 ORDER BY created_ms"
         ).map { row in
-            String(decoding: try sealer.open(try row.bytes("sealed"), for: "ep_1") ?? [], as: UTF8.self)
+            String(decoding: sealer.open(try row.bytes("sealed"), for: "ep_1") ?? [], as: UTF8.self)
         }
     }
 

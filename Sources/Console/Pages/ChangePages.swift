@@ -383,7 +383,14 @@ struct ChangePages: Sendable {
                 }
             }
             switch change.state {
-            case .done: Tag.p(.classes(.lead)) { "It is done." }
+            case .done:
+                Tag.p(.classes(.lead)) { "It is done." }
+                if change.kind == .endpointRotateSecret {
+                    Tag.p {
+                        "The new secret stood in the answer to the request, once. If it was not seen, rotate again: consumers"
+                        " need it."
+                    }
+                }
             case .running:
                 Tag.div(.classes(.notice, .warn), .role(.status)) {
                     Tag.p {

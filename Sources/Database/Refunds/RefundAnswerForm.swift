@@ -34,6 +34,17 @@ package struct RefundAnswerForm: Sendable, Equatable {
         case proratedWhole
     }
 
+    /// Whether an answer is one that a form gives: Apple refuses others.
+    package static func allows(_ answer: RefundAnswer) -> Bool {
+        guard answer.consumed.map({ $0 % 1000 == 0 }) ?? true,
+            let delivery = deliveries.first(where: { $0.value == answer.delivery })?.key
+        else { return false }
+        let form = RefundAnswerForm(
+            preference: answer.preference.map { wish in preferences.first { $0.value == wish }?.key ?? wish },
+            delivery: delivery, hadSample: answer.sampleContentProvided, consumed: answer.consumed.map { $0 / 1000 })
+        return (try? form.answer()) == answer
+    }
+
     package func answer() throws(Flaw) -> RefundAnswer {
         let word = delivery ?? RefundAnswerForm.delivered
         guard let delivery = RefundAnswerForm.deliveries[word] else { throw .unknownDelivery }

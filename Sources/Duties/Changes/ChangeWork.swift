@@ -310,6 +310,8 @@ package struct ChangeWork: Sendable {
             let transaction = parameters["transaction"]?.stringValue,
             let answer = parameters["answer"].flatMap({ RefundAnswer($0.text) })
         else { return .refused("The change names no question, or no answer.") }
+        // What the console did not check: another program may have written the change as its role.
+        guard RefundAnswerForm.allows(answer) else { return .refused("Apple takes no such answer.") }
         guard try !ChangeTable.isRedacted(change, on: connection) else { return .refused(ChangeWork.deleted) }
         guard refundApps.contains(purchase.app) else {
             return .refused(

@@ -69,8 +69,12 @@ package struct ChangeDesk: Sendable {
         func check(_ kind: ChangeKind, _ roles: Set<OperatorRole>) throws {
             guard !roles.contains(viewer.role) else { return }
             let error = DeskError.forbidden(viewer.role, kind)
-            try refusals.note(
-                kind, subject["id"] ?? subject["uuid"] ?? "", by: origin, error, now: now, on: connection)
+            do {
+                try refusals.note(
+                    kind, subject["id"] ?? subject["uuid"] ?? "", by: origin, error, now: now, on: connection)
+            } catch let fault as PostgresError where fault.isForbidden {
+                // The schema is older than the kind, and notes none of it.
+            }
             throw error
         }
         try check(route.kind, route.roles)

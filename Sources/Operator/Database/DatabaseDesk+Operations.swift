@@ -115,7 +115,8 @@ extension DatabaseDesk {
     package func job(_ number: Int64) throws -> JobAnswer {
         let (job, change) = try knownJob(number)
         let isBulk = change?.kind.isBulk == true
-        let hidesCustomer = change?.kind.targetClass == .customer && !viewer.may(.customers)
+        let isAboutCustomer = change.map { [.customer, .purchase].contains($0.kind.targetClass) } ?? false
+        let hidesCustomer = isAboutCustomer && !viewer.may(.customers)
         return JobAnswer(
             job: hidesCustomer ? job.withoutWords() : job, change: change.map { ChangeAnswer($0, for: viewer) },
             deliveries: isBulk

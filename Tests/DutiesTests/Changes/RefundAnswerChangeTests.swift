@@ -96,6 +96,7 @@ struct RefundAnswerChangeTests {
         for preference in RefundAnswerForm.preferences.keys {
             for delivery in RefundAnswerForm.deliveries.keys {
                 let answer = try RefundAnswerForm(preference: preference, delivery: delivery).answer()
+                #expect(RefundAnswerForm.allows(answer))
                 #expect(ConsumptionInformation(answer) != nil, "\(preference) \(delivery)")
             }
         }
@@ -105,6 +106,15 @@ struct RefundAnswerChangeTests {
             Set(RefundAnswerForm.deliveries.values) == Set(ConsumptionInformation.Delivery.allCases.map(\.rawValue)))
         #expect(RenewalExtension.Reason.allCases.map(\.word) == RenewalExtensionTerms.reasons)
         #expect(RenewalExtension.longest == RenewalExtensionTerms.longest)
+        for refused in [
+            RefundAnswer(delivery: "LOST", sampleContentProvided: true),
+            RefundAnswer(delivery: "DELIVERED", sampleContentProvided: true, consumed: .max),
+            RefundAnswer(delivery: "DELIVERED", sampleContentProvided: true, consumed: 500),
+            RefundAnswer(delivery: "DELIVERED", sampleContentProvided: true, preference: "decline"),
+            RefundAnswer(delivery: "UNDELIVERED_OTHER", sampleContentProvided: true, consumed: 1000),
+        ] {
+            #expect(!RefundAnswerForm.allows(refused), "\(refused)")
+        }
         func flaw(_ form: RefundAnswerForm) -> RefundAnswerForm.Flaw? {
             do throws(RefundAnswerForm.Flaw) {
                 _ = try form.answer()

@@ -60,6 +60,9 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
                     ("ends_after", endsAfter?.text), ("ends_before", endsBefore?.text),
                 ], after: nil, limit: limit)
             show(list.items, context)
+            if !context.json, list.next != nil {
+                context.terminal.print("There are more; --limit shows up to so many, and filters fewer.\n")
+            }
             return 0
         }
         let configuration = try context.configuration()

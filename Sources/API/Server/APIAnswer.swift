@@ -1,3 +1,4 @@
+import Database
 import HTTP
 
 /// What an action comes to.

@@ -93,11 +93,11 @@ package final class AppliedWaiter: Sendable {
         JOIN entitled.pending p ON p.lane = t.lane AND p.seq = t.seq
         """
 
-    private static func pending(_ subjects: Set<LogPosition>, on connection: PostgresConnection) throws -> Set<
-        LogPosition
-    > {
-        let all = Array(subjects)
+    private static func pending(
+        _ positions: Set<LogPosition>, on connection: PostgresConnection
+    ) throws -> Set<LogPosition> {
+        let all = Array(positions)
         let rows = try connection.query(select, [.int2s(all.map(\.lane.number)), .int8s(all.map(\.seq))])
-        return Set(try rows.map { LogPosition($0) })
+        return Set(try rows.map { try LogPosition($0) })
     }
 }

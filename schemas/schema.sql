@@ -1,4 +1,4 @@
--- The schema of entitled, version 43, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 44, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -1559,7 +1559,8 @@ BEGIN
         AND (NEW.outcome = 'refused'
                 AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable',
                     'endpoint_pause', 'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend',
-                    'customer_give_up', 'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim')
+                    'customer_give_up', 'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim', 'refund_answer',
+                    'endpoint_rotate_secret', 'purchase_extend')
             OR NEW.outcome = 'done' AND NEW.kind IN ('export', 'customer_export') AND NEW.reason IS NULL)
         AND octet_length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
         AND coalesce(length(NEW.message), 0) <= 4096 AND coalesce(length(NEW.credential), 0) <= 255
@@ -1593,7 +1594,8 @@ BEGIN
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
     IF NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause',
             'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend', 'customer_give_up',
-            'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim')
+            'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim', 'refund_answer', 'endpoint_rotate_secret',
+            'purchase_extend')
         AND octet_length(NEW.target) BETWEEN 1 AND 1024 AND length(NEW.reason) BETWEEN 1 AND 1000
         AND length(NEW.idempotency_key) BETWEEN 1 AND 255 AND octet_length(NEW.request_hash) = 32
         AND length(NEW.parameters) <= (CASE WHEN NEW.kind LIKE 'bulk\_%' THEN 65536 ELSE 16384 END)

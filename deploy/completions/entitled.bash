@@ -82,6 +82,10 @@ _entitled() {
         "endpoints rotate-secret --overlap") return ;;
         "endpoints rotate-secret --secret") return ;;
         "endpoints rotate-secret --secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "endpoints rotate-secret --reason") return ;;
+        "endpoints rotate-secret --url") return ;;
+        "endpoints rotate-secret --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "endpoints rotate-secret --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "secrets reset --endpoint") return ;;
         "notifications list --state") mapfile -t COMPREPLY < <(compgen -W "pending applied held" -- "$current"); return ;;
         "notifications list --type") return ;;
@@ -166,6 +170,7 @@ _entitled() {
         "deliveries resend --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "deliveries resend --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "customers show --skip") return ;;
+        "customers show --since") return ;;
         "customers show --watch") return ;;
         "customers show --url") return ;;
         "customers show --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -214,6 +219,10 @@ _entitled() {
         "notes remove --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "purchases list --customer") return ;;
         "purchases list --id") return ;;
+        "purchases list --status") mapfile -t COMPREPLY < <(compgen -W "active grace billing_retry expired revoked" -- "$current"); return ;;
+        "purchases list --product") return ;;
+        "purchases list --ends-after") return ;;
+        "purchases list --ends-before") return ;;
         "purchases list --app") return ;;
         "purchases list --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "purchases list --limit") return ;;
@@ -235,6 +244,9 @@ _entitled() {
         "products list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "products list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "catalog check --watch") return ;;
+        "catalog check --url") return ;;
+        "catalog check --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "catalog check --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "keys create --kind") mapfile -t COMPREPLY < <(compgen -W "public secret" -- "$current"); return ;;
         "keys create --app") return ;;
         "keys create --scope") mapfile -t COMPREPLY < <(compgen -W "read write" -- "$current"); return ;;
@@ -261,6 +273,10 @@ _entitled() {
         "apple extend --days") return ;;
         "apple extend --reason") mapfile -t COMPREPLY < <(compgen -W "undeclared satisfaction other outage" -- "$current"); return ;;
         "apple extend --request-id") return ;;
+        "apple extend --audit-reason") return ;;
+        "apple extend --url") return ;;
+        "apple extend --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "apple extend --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "apple extend-all --app") return ;;
         "apple extend-all --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "apple extend-all --days") return ;;
@@ -321,7 +337,7 @@ _entitled() {
         "actions list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "actions list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "audit list --actor") return ;;
-        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim" -- "$current"); return ;;
+        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim refund_answer endpoint_rotate_secret purchase_extend" -- "$current"); return ;;
         "audit list --target") return ;;
         "audit list --since") return ;;
         "audit list --until") return ;;
@@ -362,6 +378,10 @@ _entitled() {
         "refunds answer --delivery") mapfile -t COMPREPLY < <(compgen -W "delivered other quality_issue server_outage wrong_item" -- "$current"); return ;;
         "refunds answer --app") return ;;
         "refunds answer --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "refunds answer --reason") return ;;
+        "refunds answer --url") return ;;
+        "refunds answer --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "refunds answer --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "report --from") return ;;
         "report --to") return ;;
         "report --app") return ;;
@@ -369,6 +389,9 @@ _entitled() {
         "report --by") mapfile -t COMPREPLY < <(compgen -W "day week month total" -- "$current"); return ;;
         "report --time-zone") return ;;
         "report --watch") return ;;
+        "report --url") return ;;
+        "report --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "report --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "charts list --watch") return ;;
         "charts show --from") return ;;
         "charts show --to") return ;;
@@ -412,7 +435,7 @@ _entitled() {
         "endpoints enable") words="--deliver-held --drop-held --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "endpoints disable") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "endpoints pause") words="--until --for --reason --wait --url --key-file --ca-file --config --json --help" ;;
-        "endpoints rotate-secret") words="--overlap --yes --secret --secret-file --config --json --help" ;;
+        "endpoints rotate-secret") words="--overlap --yes --secret --secret-file --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "endpoints test") words="--config --json --help" ;;
         "endpoints remove") words="--yes --config --json --help" ;;
         "secrets") words="rewrap reset --config --json --help" ;;
@@ -430,7 +453,7 @@ _entitled() {
         "deliveries show") words="--watch --url --key-file --ca-file --config --json --help" ;;
         "deliveries resend") words="--as-new-id --matching --preview --yes --endpoint --state --type --status --attempts-min --event --customer --since --until --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "customers") words="show list alias transfer restore-behavior delete deletions export grant revoke-grant --config --json --help" ;;
-        "customers show") words="--all --skip --as-heard --watch --url --key-file --ca-file --config --json --help" ;;
+        "customers show") words="--all --skip --since --as-heard --watch --url --key-file --ca-file --config --json --help" ;;
         "customers list") words="--since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "customers alias") words="--create --reason --yes --config --json --help" ;;
         "customers transfer") words="--purchase --create --reason --yes --config --json --help" ;;
@@ -445,13 +468,13 @@ _entitled() {
         "notes add") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "notes remove") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "purchases") words="list show claim --config --json --help" ;;
-        "purchases list") words="--unclaimed --customer --id --app --environment --limit --watch --url --key-file --ca-file --config --json --help" ;;
+        "purchases list") words="--unclaimed --customer --id --status --product --ends-after --ends-before --app --environment --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases show") words="--app --environment --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases claim") words="--app --environment --create --reason --config --json --help" ;;
         "products") words="list --config --json --help" ;;
         "products list") words="--unmapped --watch --url --key-file --ca-file --config --json --help" ;;
         "catalog") words="check --config --json --help" ;;
-        "catalog check") words="--watch --config --json --help" ;;
+        "catalog check") words="--watch --url --key-file --ca-file --config --json --help" ;;
         "keys") words="create list revoke --config --json --help" ;;
         "keys create") words="--kind --app --scope --name --config --json --help" ;;
         "keys list") words="--watch --config --json --help" ;;
@@ -470,7 +493,7 @@ _entitled() {
         "apple status") words="--app --environment --config --json --help" ;;
         "apple refunds") words="--app --environment --config --json --help" ;;
         "apple transactions") words="--app --environment --config --json --help" ;;
-        "apple extend") words="--app --environment --days --reason --request-id --yes --config --json --help" ;;
+        "apple extend") words="--app --environment --days --reason --request-id --yes --audit-reason --wait --url --key-file --ca-file --config --json --help" ;;
         "apple extend-all") words="--app --environment --days --reason --request-id --storefront --status --yes --config --json --help" ;;
         "apple test-notification") words="--app --environment --timeout --config --json --help" ;;
         "replay") words="history webhooks list show cancel --config --json --help" ;;
@@ -500,8 +523,8 @@ _entitled() {
         "journal apply") words="--dry-run --without-key --config --json --help" ;;
         "refunds") words="list answer --config --json --help" ;;
         "refunds list") words="--open --app --limit --watch --url --key-file --ca-file --config --json --help" ;;
-        "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --config --json --help" ;;
-        "report") words="--from --to --app --environment --by --time-zone --csv --watch --config --json --help" ;;
+        "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --reason --wait --url --key-file --ca-file --config --json --help" ;;
+        "report") words="--from --to --app --environment --by --time-zone --csv --watch --url --key-file --ca-file --config --json --help" ;;
         "charts") words="list show --config --json --help" ;;
         "charts list") words="--watch --config --json --help" ;;
         "charts show") words="--from --to --by --product --country --currency --environment --csv --watch --config --json --help" ;;

@@ -249,7 +249,7 @@ struct ChangePages: Sendable {
             select(
                 "The customer could try it before", .sample, "sample_content", [("false", "no"), ("true", "yes")], call),
             select(
-                "The customer agreed that Apple is told this", .consent, "consent",
+                "The customer agreed that Apple gets this information", .consent, "consent",
                 [("false", "no: nothing is sent"), ("true", "yes, the customer agreed")], call),
         ])
     }

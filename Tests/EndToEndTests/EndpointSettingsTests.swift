@@ -127,8 +127,8 @@ struct EndpointSettingsTests {
         let events = try #require(
             try site.run("endpoints", "add", "https://127.0.0.1:1", "--json").document?["id"]?.stringValue)
         let cases = [
-            Refused(words: ["update", events], status: 2, says: "an option to change"),
-            Refused(words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "exclude"),
+            Refused(words: ["update", events], status: 2, says: "at least one option"),
+            Refused(words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "cannot be combined"),
             Refused(words: ["update", events, "--event", "DID_RENEW"], status: 2, says: "no such event"),
             Refused(
                 words: ["update", events, "--event", "initial_purchase"], status: 2, says: "write INITIAL_PURCHASE"),
@@ -145,7 +145,7 @@ struct EndpointSettingsTests {
             Refused(words: ["rotate-secret", events, "--overlap", "31d"], status: 2, says: "from 0s to 30d"),
             Refused(words: ["add", "https://127.0.0.1:1", "--format", "xml"], status: 2, says: "raw"),
             Refused(words: ["test", raw], status: 1, says: "Apple"),
-            Refused(words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2, says: "exclude"),
+            Refused(words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2, says: "cannot be combined"),
             Refused(words: ["update", events, "--except", "RENEWED"], status: 2, says: "no such event"),
             Refused(
                 words: ["update", events, "--extension-version", "1"], status: 1,
@@ -154,7 +154,7 @@ struct EndpointSettingsTests {
                 words: ["update", raw, "--include", "subscriber"], status: 1, says: "only events can include customers"),
             Refused(
                 words: ["add", "https://127.0.0.1:1", "--event", "TEST", "--except", "RENEWAL"], status: 2,
-                says: "exclude"),
+                says: "cannot be combined"),
             Refused(
                 words: ["add", "https://127.0.0.1:1", "--format", "raw", "--include", "subscriber"], status: 2,
                 says: "--include subscriber needs --format revenuecat"),

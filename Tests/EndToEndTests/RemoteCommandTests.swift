@@ -297,7 +297,7 @@ struct RemoteCommandTests {
         try failure(["notifications", "show", "none"], contains: "there is no notification none")
         try failure(["search", "none at all"], contains: "nothing has the id none at all")
         try failure(["events", "list", "--since", "1h", "--until", "2h"], contains: "until must be after since")
-        try failure(["purchases", "list"], contains: "one of --customer and --id is needed", status: 2)
+        try failure(["purchases", "list"], contains: "purchases list needs --customer, --id or a filter", status: 2)
         try failure(["status"], url: scene.baseURL, contains: "is not an operator API")
         try failure(["status"], url: url.replacing("http:", with: "https:"), contains: "TLS with https://127.0.0.1")
         try failure(["status"], url: "https://no-such-host.invalid", contains: "no-such-host.invalid")

@@ -138,7 +138,7 @@ struct ReportCommandTests {
         let refusals: [([String], String)] = [
             (["--from", "2099-01-01"], "in the future"), (["--from", "2d", "--to", "2d"], "--to must be after --from"),
             (["--from", "2d", "--to", "3d"], "--to must be after --from"), ([], "entitled report needs --from TIME"),
-            (["--from", "2d", "--app", "nobody"], "there are: demo"), (["--from", "tomorrow"], "--from"),
+            (["--from", "2d", "--app", "nobody"], "configured: demo"), (["--from", "tomorrow"], "--from"),
             (["--from", "2d", "--time-zone", "Europe/Wien"], "a time zone that this host knows"),
             (["--from", "1990-01-01", "--by", "day"], "4000 parts"), (["--from", "2d", "--by", "year"], "--by"),
             (["--from", "2d", "--csv", "--json"], "cannot be combined"),

@@ -25,8 +25,8 @@ struct OperatorAPITests {
         ("/deliveries", .deliveries), ("/deliveries/dlv_1", .deliveries), ("/notifications", .notifications),
         ("/notifications/demo/Production/1", .notifications), ("/outages", .outages), ("/refunds", .refunds),
         ("/products", .products), ("/jobs", .jobs), ("/jobs/1", .audit), ("/actions", .actions), ("/audit", .audit),
-        ("/charts", .charts), ("/charts/active", .charts), ("/workers", .workers),
-        ("/doctor", .doctor),
+        ("/charts", .charts), ("/charts/active", .charts), ("/report?from=2026-01-01", .charts),
+        ("/catalog/check", .products), ("/workers", .workers), ("/doctor", .doctor),
     ]
 
     @Test(arguments: OperatorRole.allCases)

@@ -89,7 +89,11 @@ struct OperatorCustomerChangeTests {
         _ = try deleter.query("DELETE FROM entitled.app_user_id WHERE original_app_user_id = 'ben'")
         _ = try deleter.query("DELETE FROM entitled.customer WHERE original_app_user_id = 'ben'")
         let asking = TestThread { try post(path, Self.body([member: .string("ben")])) }
-        try fixture.database.untilBlocked()
+        do {
+            try fixture.database.untilBlocked()
+        } catch {
+            Issue.record("it did not wait: \(try asking.value().text)")
+        }
         _ = try deleter.query("COMMIT")
         let call = try asking.value()
         #expect(call.status == 409, "\(call.text)")

@@ -24,7 +24,7 @@ import Testing
     @Test(arguments: [
         ("dance", "unknown command 'dance'"), ("pki", "needs --out DIR"),
         ("pki --out", "--out of storesim pki needs a text"), ("pki --out a --out b", "is given twice"),
-        ("pki --out a --bad", "unknown option --bad"), ("pki --out a more", "an argument too many: 'more'"),
+        ("pki --out a --bad", "unknown option --bad"), ("pki --out a more", "one argument too many: 'more'"),
         ("pki --out a --force=yes", "takes no value"), ("pki --out a --name=", "--name of storesim pki cannot be ''"),
         ("sign --pki p", "needs FILE|-"), ("sign - - --pki p", "too many: '-'"), ("sign -", "needs --pki DIR"),
         ("sign - --pki p --kind poem", "one of notification, transaction, renewal"),

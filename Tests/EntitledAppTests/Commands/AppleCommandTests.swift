@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("--app nobody", "no app 'nobody' is configured; there are: other, demo", Int32(2)),
+        ("--app nobody", "no app 'nobody' is configured; configured: other, demo", Int32(2)),
         ("--app other", "has no server_api", 1), ("--environment Production", "does not accept data of Production", 2),
     ])
     func `an app or environment that cannot be asked is said`(words: String, reason: String, status: Int32) throws {

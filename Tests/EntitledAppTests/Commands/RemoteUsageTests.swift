@@ -59,7 +59,7 @@ struct RemoteUsageTests {
             #expect(option.status == 2 && option.errorLines == 1)
             #expect(option.errors.contains("works on the host of the installation only"), "\(option.errors)")
             let variable = run(words, ["ENTITLED_URL": "https://console.example.com"])
-            #expect(variable.status == 2 && variable.errors.contains("unset it there"), "\(variable.errors)")
+            #expect(variable.status == 2 && variable.errors.contains("unset it on this host"), "\(variable.errors)")
         }
         // What works on no installation's data goes on as ever.
         #expect(run(["version"], ["ENTITLED_URL": "https://console.example.com"]).status == 0)

@@ -16,7 +16,7 @@ struct ReplayHistoryCommandTests {
     }
 
     private static let refusals: [([String], String)] = [
-        (["--app", "nobody"], "there are: demo, young"), (["--from", "tomorrow"], "--from"),
+        (["--app", "nobody"], "configured: demo, young"), (["--from", "tomorrow"], "--from"),
         (["--environment", "Xcode"], "--environment"),
         (["--app", "young", "--environment", "Production"], "does not accept data of Production"),
         (["--from", "181d"], "Apple keeps its history of Production for 180 days"),

@@ -257,7 +257,7 @@ struct DoctorTests {
                     - (SELECT max(minute) FROM entitled.listening) + minute
                 """),
         Damage(
-            "an outage", "work.ingest warning ingest stores what comes, but could not for", "Apple repeats",
+            "an outage", "work.ingest warning ingest stores notifications again, but stored none for", "Apple repeats",
             sql: """
                 INSERT INTO entitled.listening SELECT floor(extract(epoch FROM now()) / 60)::int8 - 300
                 """),
@@ -297,7 +297,7 @@ struct DoctorTests {
                 INSERT INTO entitled.held_notification (lane, seq, reason, held_ms, next_ms)
                 VALUES (1, 1, 'x', 1, NULL), (1, 2, 'x', 1, 5)
                 """),
-        Damage("a late webhook", "work.deliveries warning at least 1 webhook should", "workers") { bench in
+        Damage("a late webhook", "work.deliveries warning overdue by more than five minutes: at least 1 webhook", "workers") { bench in
             try DoctorTests.deliver(state: 0, attempts: 0, due: DoctorTests.now - 3_600_000, bench)
         },
         Damage(
@@ -419,7 +419,7 @@ struct DoctorTests {
 
     static let apple = [
         Damage(
-            "a revoked key", "app_store.key error demo, Sandbox: Apple refuses the key KEY1234567 (401)", "issuer_id"
+            "a revoked key", "app_store.key error demo, Sandbox: Apple rejects the key KEY1234567 (401)", "issuer_id"
         ) {
             $0.apple.become(.refusesKey)
         },

@@ -62,7 +62,8 @@ struct DeletionTests {
         let printed = try site.run("customers", "export", token).document
         #expect(printed?["purchases"]?.arrayValue?.count == 2)
         #expect(
-            try site.run("customers", "delete", token, "--erase", "--pseudonymise", status: 2).log.contains("cannot be combined"))
+            try site.run("customers", "delete", token, "--erase", "--pseudonymise", status: 2).log.contains(
+                "cannot be combined"))
         let deleted = try site.run("customers", "delete", token, "--json").document
         #expect(deleted?["policy"] == .string("erase") && deleted?["state"] == .string("done"))
         let database = try #require(site.database)

@@ -128,7 +128,8 @@ struct EndpointSettingsTests {
             try site.run("endpoints", "add", "https://127.0.0.1:1", "--json").document?["id"]?.stringValue)
         let cases = [
             Refused(words: ["update", events], status: 2, says: "at least one option"),
-            Refused(words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "cannot be combined"),
+            Refused(
+                words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "cannot be combined"),
             Refused(words: ["update", events, "--event", "DID_RENEW"], status: 2, says: "no such event"),
             Refused(
                 words: ["update", events, "--event", "initial_purchase"], status: 2, says: "write INITIAL_PURCHASE"),
@@ -145,7 +146,9 @@ struct EndpointSettingsTests {
             Refused(words: ["rotate-secret", events, "--overlap", "31d"], status: 2, says: "from 0s to 30d"),
             Refused(words: ["add", "https://127.0.0.1:1", "--format", "xml"], status: 2, says: "raw"),
             Refused(words: ["test", raw], status: 1, says: "Apple"),
-            Refused(words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2, says: "cannot be combined"),
+            Refused(
+                words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2,
+                says: "cannot be combined"),
             Refused(words: ["update", events, "--except", "RENEWED"], status: 2, says: "no such event"),
             Refused(
                 words: ["update", events, "--extension-version", "1"], status: 1,

@@ -297,7 +297,9 @@ struct DoctorTests {
                 INSERT INTO entitled.held_notification (lane, seq, reason, held_ms, next_ms)
                 VALUES (1, 1, 'x', 1, NULL), (1, 2, 'x', 1, 5)
                 """),
-        Damage("a late webhook", "work.deliveries warning overdue by more than five minutes: at least 1 webhook", "workers") { bench in
+        Damage(
+            "a late webhook", "work.deliveries warning overdue by more than five minutes: at least 1 webhook", "workers"
+        ) { bench in
             try DoctorTests.deliver(state: 0, attempts: 0, due: DoctorTests.now - 3_600_000, bench)
         },
         Damage(

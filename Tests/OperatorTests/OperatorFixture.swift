@@ -57,6 +57,23 @@ final class OperatorFixture: Sendable {
         try fill(events: events)
     }
 
+    /// A transaction of the fixture's purchase.
+    func sign() throws {
+        let key = PurchaseKey(
+            app: "demo", environment: .production, originalTransactionID: OperatorFixture.otid)
+        let id = JSON.string(OperatorFixture.otid)
+        let bought = OperatorFixture.now - 1000
+        let payload = JSON.object([
+            "transactionId": id, "originalTransactionId": id, "productId": .string("monthly"),
+            "purchaseDate": .int(bought), "originalPurchaseDate": .int(bought),
+            "expiresDate": .int(bought + 86_400_000),
+            "type": .string("Auto-Renewable Subscription"), "signedDate": .int(bought),
+        ])
+        let fact = FactRow(kind: .transaction, signedDate: bought, header: nil, signature: nil, payload: payload.bytes)
+        let worker = try database.connect(role: "entitled_worker")
+        try worker.transaction { try FactTable.insert([FactTable.New(key: key, seq: 1, fact: fact)], on: worker) }
+    }
+
     deinit {
         server.drain(until: .now + .milliseconds(300))
         for service in role.services { service.drain(until: .now + .seconds(2)) }

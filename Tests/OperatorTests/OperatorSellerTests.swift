@@ -143,7 +143,7 @@ struct OperatorSellerTests {
     @Test func `an extension is asked for, and its preview says until when`() throws {
         let path = "/purchases/demo/Production/\(OperatorFixture.otid)/extensions"
         let body = Self.body(["days": .int(7), "apple_reason": .string("outage")])
-        try sign()
+        try fixture.sign()
         let preview = fixture.post("\(path)?preview=true", body, as: .support)
         let refusal = try #require(preview.json["refusal"]?.stringValue, "\(preview.text)")
         #expect(refusal.contains("no key for Apple's Server API"))
@@ -161,27 +161,10 @@ struct OperatorSellerTests {
         #expect(fixture.post("/purchases/demo/Production/none/extensions", body).status == 404)
     }
 
-    /// A transaction of the fixture's purchase.
-    private func sign() throws {
-        let key = PurchaseKey(
-            app: "demo", environment: .production, originalTransactionID: OperatorFixture.otid)
-        let id = JSON.string(OperatorFixture.otid)
-        let bought = OperatorFixture.now - 1000
-        let payload = JSON.object([
-            "transactionId": id, "originalTransactionId": id, "productId": .string("monthly"),
-            "purchaseDate": .int(bought), "originalPurchaseDate": .int(bought),
-            "expiresDate": .int(bought + 86_400_000),
-            "type": .string("Auto-Renewable Subscription"), "signedDate": .int(bought),
-        ])
-        let fact = FactRow(kind: .transaction, signedDate: bought, header: nil, signature: nil, payload: payload.bytes)
-        let worker = try fixture.database.connect(role: "entitled_worker")
-        try worker.transaction { try FactTable.insert([FactTable.New(key: key, seq: 1, fact: fact)], on: worker) }
-    }
-
     // MARK: - Previews of much
 
     @Test func `previews count all that would move, and say that they list a part`() throws {
-        try sign()
+        try fixture.sign()
         try fixture.database.execute(
             """
             INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id, will_renew, version,

@@ -60,6 +60,8 @@ package struct ExtensionDuty: Duty {
     }
 
     private enum Step {
+        /// It failed, and is tried again later.
+        case later
         case over(ChangeWork.Ended)
         case ask(Change, PurchaseKey, RenewalExtension, Ask)
     }
@@ -69,6 +71,7 @@ package struct ExtensionDuty: Duty {
         let began = ContinuousClock.now
         guard let step = try run.session.withConnection({ try prepare(on: $0, run) }) else { return false }
         switch step {
+        case .later: break
         case .over(let ended): ended.tell(logger)
         case .ask(let change, let purchase, let wanted, let ask):
             guard ContinuousClock.now - began < ExtensionDuty.callBegin else { return true }
@@ -117,7 +120,7 @@ package struct ExtensionDuty: Duty {
                     .failed("The change failed \(count) times (\(error)) before Apple was asked, and is given up."),
                     on: connection)
             }
-            return ended.map(Step.over)
+            return ended.map(Step.over) ?? .later
         }
     }
 

@@ -94,9 +94,9 @@ struct ExtensionDutyTests {
         try fixture.database.execute(
             "UPDATE entitled.job SET lease_until = 'infinity' WHERE id <> $1", [.int8(jobs[0])])
         try work(.success(.init(isDone: false, expires: nil)))
-        try fixture.database.execute("UPDATE entitled.job SET lease_until = NULL WHERE id = $1", [.int8(jobs[1])])
+        try fixture.database.execute("UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(jobs[1])])
         try work(.failure(.invalid("no such id")))
-        try fixture.database.execute("UPDATE entitled.job SET lease_until = NULL WHERE id = $1", [.int8(jobs[2])])
+        try fixture.database.execute("UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(jobs[2])])
         try work(.failure(.unreachable("no route")))
         let errors = try jobs.map { try fixture.change($0).error ?? "" }
         #expect(errors[0] == "Apple did not extend it and gave no reason.")
@@ -148,7 +148,7 @@ struct ExtensionDutyTests {
         let good = try ask(key: "2")
         for _ in 0..<20 where try fixture.change(good).state == .running {
             try fixture.database.execute(
-                "UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(bad)])
+                "UPDATE entitled.job SET updated_ms = 0 WHERE id = $1", [.int8(bad)])
             _ = try? work(.success(.init(isDone: true, expires: 1)))
         }
         #expect(try fixture.change(good).state == .done)

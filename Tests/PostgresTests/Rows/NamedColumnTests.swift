@@ -63,14 +63,14 @@ import Testing
         #expect(try row.optionalValue("none", as: Letter.self) == nil)
         let unknown = try message { _ = try row.value("new", as: Letter.self) }
         #expect(
-            unknown.contains("column new has the code 7, which is no Letter; a newer version may have written it; "))
+            unknown.contains("column new has the code 7, which is no known Letter; a newer version may have written it; "))
         #expect(unknown.contains("the statement is SELECT 2::int2 AS letter"))
         #expect(
             try message { _ = try row.optionalValue("large", as: Letter.self) }.contains(
-                "column large has the code 70000, which is no Letter"))
+                "column large has the code 70000, which is no known Letter"))
         #expect(
             try message { _ = try row.value("strange", as: Word.self) }.contains(
-                "column strange has the code gamma, which is no Word"))
+                "column strange has the code gamma, which is no known Word"))
         #expect(try message { _ = try row.value("none", as: Letter.self) }.contains("column none is NULL"))
         #expect(try message { _ = try row.value("word", as: Letter.self) }.contains("column word is not an integer"))
     }

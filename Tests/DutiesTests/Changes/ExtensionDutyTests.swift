@@ -94,9 +94,11 @@ struct ExtensionDutyTests {
         try fixture.database.execute(
             "UPDATE entitled.job SET lease_until = 'infinity' WHERE id <> $1", [.int8(jobs[0])])
         try work(.success(.init(isDone: false, expires: nil)))
-        try fixture.database.execute("UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(jobs[1])])
+        try fixture.database.execute(
+            "UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(jobs[1])])
         try work(.failure(.invalid("no such id")))
-        try fixture.database.execute("UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(jobs[2])])
+        try fixture.database.execute(
+            "UPDATE entitled.job SET lease_until = '-infinity' WHERE id = $1", [.int8(jobs[2])])
         try work(.failure(.unreachable("no route")))
         let errors = try jobs.map { try fixture.change($0).error ?? "" }
         #expect(errors[0] == "Apple did not extend it and gave no reason.")

@@ -63,7 +63,8 @@ import Testing
         #expect(try row.optionalValue("none", as: Letter.self) == nil)
         let unknown = try message { _ = try row.value("new", as: Letter.self) }
         #expect(
-            unknown.contains("column new has the code 7, which is no known Letter; a newer version may have written it; "))
+            unknown.contains(
+                "column new has the code 7, which is no known Letter; a newer version may have written it; "))
         #expect(unknown.contains("the statement is SELECT 2::int2 AS letter"))
         #expect(
             try message { _ = try row.optionalValue("large", as: Letter.self) }.contains(

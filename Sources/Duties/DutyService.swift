@@ -66,7 +66,8 @@ package final class DutyService<D: Duty>: Service {
         } catch  where loop.isDraining {
             // It was cancelled.
         } catch {
-            let isAway = error.fault == .away
+            // A server that takes no writes is connected to, and said to be away by nothing else.
+            let isAway = error.fault == .away && error.isConnectionLost
             observe(isAway ? "away" : "failed")
             // The session says that the database is away.
             if !isAway { failures.warning(D.failure, error, count: 1, logger) }

@@ -107,18 +107,20 @@ package struct ExtensionDuty: Duty {
         do {
             return try begin(&taken, on: connection)
         } catch {
-            guard let change = taken, !run.isDraining(), connection.isAlive, !TransientError.isPassing(error) else {
-                throw error
-            }
+            // One whose statements take too long each time must not be the first for ever, either.
+            guard let change = taken, !run.isDraining(), connection.isAlive,
+                !TransientError.isPassing(error) || error.isTimeout
+            else { throw error }
             failures.warning(ExtensionDuty.failure, error, count: 1, logger)
             let ended = try connection.transaction { () throws -> ChangeWork.Ended? in
                 guard let change = try ChangeTable.take(change.id, on: connection) else { return nil }
                 let count = try ChangeTable.countFailure(of: change, on: connection)
                 guard count >= ChangeWork.patience else { return nil }
-                return try end(
-                    change,
-                    .failed("The change failed \(count) times (\(error)) before Apple was asked, and is given up."),
-                    on: connection)
+                let ending =
+                    try ChangeTable.isMarked(change, on: connection)
+                    ? ExtensionDuty.unknown
+                    : .failed("The change failed \(count) times (\(error)) before Apple was asked, and is given up.")
+                return try end(change, ending, on: connection)
             }
             return ended.map(Step.over) ?? .later
         }
@@ -130,6 +132,10 @@ package struct ExtensionDuty: Duty {
             taken = change
             func over(_ ending: ChangeEnding) throws -> Step? { try end(change, ending, on: connection).map(Step.over) }
             guard try !ChangeTable.isMarked(change, on: connection) else { return try over(ExtensionDuty.unknown) }
+            // A database that went back to an earlier state may have lost the mark.
+            guard try connection.serverTime() - change.asked < ExtensionDuty.life else {
+                return try over(ExtensionDuty.late)
+            }
             if let objection = try ChangeWork.objection(to: change, on: connection) {
                 return try over(.refused(objection))
             }
@@ -160,6 +166,11 @@ package struct ExtensionDuty: Duty {
         _ taken: Change, _ ending: ChangeEnding, on connection: PostgresConnection
     ) throws -> ChangeWork.Ended? {
         guard let change = try ChangeTable.take(taken.id, on: connection) else { return nil }
+        var ending = ending
+        if case .done(let outcome) = ending, try ChangeTable.isRedacted(change, on: connection) {
+            // The customer was deleted meanwhile: Apple's entry of the request would name the purchase.
+            ending = .done(.object((outcome.members ?? []).filter { $0.name != ChangeVersions.requestID }))
+        }
         try ChangeTable.end(change, ending, on: connection)
         return ChangeWork.Ended(job: change.id, kind: change.kind, user: change.user, ending: ending)
     }
@@ -174,6 +185,13 @@ package struct ExtensionDuty: Duty {
         else { return nil }
         return RenewalExtension(days: days, reason: reason, requestIdentifier: id)
     }
+
+    /// ms after which a change is not begun any more.
+    private static let life: Int64 = 3_600_000
+
+    private static let late = ChangeEnding.failed(
+        "No worker did it within an hour of the request, unless the database was restored since: look whether the purchase is"
+            + " extended, and ask again.")
 
     private static let unknown = ChangeEnding.failed(
         "It is not known whether Apple extended it: a worker ended while it asked, and none asks again, because that could"
@@ -193,7 +211,8 @@ package struct ExtensionDuty: Duty {
         case .failure(let error):
             switch error {
             // A server that failed may have done it before.
-            case .refused(let rejection) where rejection.status < 500:
+            case .refused(let rejection)
+            where rejection.rawCode != nil && rejection.status < 500 || rejection.status == 429:
                 return .refused("Apple did not extend it. \(error).")
             case .unauthorized, .invalid: return .refused("Apple did not extend it. \(error).")
             case .refused, .unreachable, .untrusted, .malformed, .tooLarge, .outOfTime, .cancelled:

@@ -92,9 +92,11 @@ package struct JobDuty: Duty {
                 attended[id] = nil
                 guard connection.isAlive, !run.isDraining() else { throw error }
                 failures.warning(JobDuty.failure, error, count: 1, logger)
-                // Only errors of Postgres are known to hold nothing personal.
-                let shown = error is PostgresError ? "\(error)" : "the worker's log has it as \"\(JobDuty.failure)\""
-                try one.lease.noteFailure("A step failed and is tried again: \(shown)", on: connection)
+                // Only of Postgres, and not of data, errors are known to hold nothing personal.
+                let isPlain = (error as? PostgresError).map { !$0.isOfData } ?? false
+                let shown = isPlain ? "\(error)" : "the worker's log has it as \"\(JobDuty.failure)\""
+                // Where even this fails, the log has said it.
+                try? one.lease.noteFailure("A step failed and is tried again: \(shown)", on: connection)
             }
         }
     }

@@ -168,8 +168,9 @@ package final class NotificationCommitter: Service {
                 commit(group, session, &inserter)
             }
         } catch {
-            let isOfData = (error as? PostgresError)?.isOfData ?? false
-            isReachable.change { $0 = isOfData }
+            // Where each notification fails for a missing partition or a damaged index, none can be stored.
+            let isOfOne = (error as? PostgresError)?.isOfOneRow ?? false
+            isReachable.change { $0 = isOfOne }
             failures.warning("notifications not stored", error, count: batch.count, logger)
             refuse(batch, "not stored")
         }

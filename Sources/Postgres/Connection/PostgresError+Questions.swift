@@ -46,6 +46,12 @@ extension PostgresError {
         kind == .encoding || kind == .decoding || cause == .data || cause == .damagedRow
     }
 
+    /// The same where it lies in a value, so that rows with other values are stored for certain. A constraint may fail for each,
+    /// as a partition that is missing does, and a damaged index, too.
+    package var isOfOneRow: Bool {
+        isOfData && cause != .damagedRow && sqlstate?.hasPrefix("23") != true
+    }
+
     /// Whether the role lacks a privilege.
     package var isForbidden: Bool { cause == .forbidden }
 

@@ -108,10 +108,17 @@ struct ExtensionDutyTests {
     }
 
     /// A server that failed may have done it before.
-    @Test(arguments: [(409, false), (429, false), (500, true), (503, true)])
-    func `an answer of a failed server leaves it unknown`(status: Int, isUnknown: Bool) throws {
+    @Test(
+        arguments: [
+            (409, 4_030_004, false), (404, 4_040_001, false), (429, nil, false), (408, nil, true),
+            (500, 5_000_000, true),
+            (503, nil, true),
+        ] as [(Int, Int64?, Bool)])
+    func `only what Apple refuses by a code was not done for certain`(
+        status: Int, code: Int64?, isUnknown: Bool
+    ) throws {
         let job = try ask()
-        try work(.failure(.refused(ServerAPIRejection(status: status))))
+        try work(.failure(.refused(ServerAPIRejection(status: status, rawCode: code))))
         let error = try fixture.change(job).error ?? ""
         #expect(error.contains("It is not known") == isUnknown, "\(error)")
         #expect(error.hasPrefix("Apple did not extend it") != isUnknown, "\(error)")
@@ -139,6 +146,14 @@ struct ExtensionDutyTests {
         #expect(asked.read { $0.count } == 1)
         #expect(try fixture.change(jobs[0]).state == .done)
         #expect(try fixture.change(jobs[1]).error == ChangeVersions.changed)
+    }
+
+    @Test func `one that was asked for before an hour is not begun`() throws {
+        let job = try ask()
+        try fixture.database.execute("UPDATE entitled.job SET created_ms = created_ms - 3600000")
+        try work(.success(.init(isDone: true, expires: 1)))
+        #expect(asked.read { $0.isEmpty })
+        #expect(try fixture.change(job).error?.contains("within an hour") == true)
     }
 
     @Test func `one that always fails keeps no other waiting`() throws {

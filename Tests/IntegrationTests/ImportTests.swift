@@ -97,6 +97,23 @@ import Testing
         try installation.expectNoDifferences()
     }
 
+    @Test func `an attribute that cannot be written keeps no customer out, and is named`() throws {
+        defer { stop() }
+        let header = "app_user_id,original_transaction_id,attributes.team,attributes.$email,attributes.$onesignalUserId"
+        let lines = [header, "user-0,\(lives[0].latest.originalID),t0,no address,os-1"]
+        let counted = try bench.count(lines)
+        #expect(counted.counts.numbers == [1, 1, 0, 0, 0, 0])
+        #expect(counted.reasons.count == 1 && counted.reasons[0].contains("$email"), "\(counted.reasons)")
+        let done = try bench.run(lines)
+        #expect(done.counts.numbers == [1, 1, 0, 0, 0, 0], "\(bench.refusedRows)")
+        #expect(bench.refusedRows.contains("2,imported without attributes that cannot be written: $email"))
+        try bench.untilApplied()
+        #expect(try owner(of: lives[0]) == "user-0")
+        let connection = try installation.database.connect()
+        let attributes = try CustomerTable.load(["user-0"], on: connection)["user-0"]?.attributes.live
+        #expect(attributes?.mapValues(\.value) == ["team": "t0", "$onesignalUserId": "os-1"])
+    }
+
     @Test func `a file that comes again changes nothing, and asks Apple nothing`() throws {
         defer { stop() }
         _ = try bench.run(file)

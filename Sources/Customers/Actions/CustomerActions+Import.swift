@@ -59,17 +59,24 @@ extension CustomerActions {
         }
     }
 
+    /// What came of a row.
+    package struct BroughtIn: Sendable {
+        /// False: the purchases were theirs by an import before, and nothing of them is new.
+        package let isNew: Bool
+        /// Attributes that cannot be written here. They keep no purchase from its customer.
+        package let leftOut: [AttributePolicy.Fault]
+    }
+
     /// Brings in a customer with purchases, in a transaction that has begun: ids, attributes, what Apple signed, and whose the
     /// purchases are. An assignment says so, which counts more than account tokens of the time before; later posts and restores
     /// move purchases as always.
     ///
-    /// - Returns: false if the purchases were theirs by an import before, and nothing of them is new.
     /// - Throws: `Rejection`; then the transaction has to be rolled back. `busy`: it has to be begun again.
     @discardableResult
     package func bringIn(
         _ customer: ImportedCustomer, _ purchases: [ImportedPurchase], _ terms: ImportTerms,
         on connection: PostgresConnection
-    ) throws -> Bool {
+    ) throws -> BroughtIn {
         let keys = purchases.map(\.key)
         _ = try Fence.hold(Set(keys.map(\.lane)), on: connection)
         try settlement.hold(keys, on: connection)
@@ -88,8 +95,8 @@ extension CustomerActions {
         }
         if let instant = customer.firstSeen { try CustomerTable.backdate(id, to: instant, on: connection) }
         let root = try joinAliases(aliases, to: id, now: found.now, on: connection)
-        try setAttributes(customer.attributes, of: id, now: found.now, on: connection)
-        guard !purchases.isEmpty else { return false }
+        let leftOut = try setAttributes(customer.attributes, of: id, now: found.now, on: connection)
+        guard !purchases.isEmpty else { return BroughtIn(isNew: false, leftOut: leftOut) }
         if let why = try objection(to: purchases, by: root, owners, known, on: connection) { throw why }
         let now = try ActionTable.nextTime(about: ids, of: [root], on: connection)
         let entries = zip(purchases, known).flatMap(CustomerActions.news)
@@ -103,7 +110,7 @@ extension CustomerActions {
             let part = taken.filter { $0.isNamed == isNamed }.map(\.key)
             if !part.isEmpty { try give(part, to: id, isNamed: isNamed, terms, now: now, on: connection) }
         }
-        return !entries.isEmpty || !taken.isEmpty
+        return BroughtIn(isNew: !entries.isEmpty || !taken.isEmpty, leftOut: leftOut)
     }
 
     // MARK: - Ids
@@ -139,18 +146,24 @@ extension CustomerActions {
         return root.originalAppUserID
     }
 
+    /// Attributes of a row that cannot be written for a customer who has none yet.
+    package static func unusableAttributes(of customer: ImportedCustomer, now: Int64) -> [AttributePolicy.Fault] {
+        let none = CustomerAttributes()
+        return customer.attributes.flatMap { AttributePolicy.decide($0, known: none, own: none, now: now) }?.faults
+            ?? []
+    }
+
+    /// Those that cannot be written.
     private func setAttributes(
         _ attributes: JSON?, of id: String, now: Int64, on connection: PostgresConnection
-    ) throws {
-        guard let attributes else { return }
+    ) throws -> [AttributePolicy.Fault] {
+        guard let attributes else { return [] }
         let known = try AttributeTable.load(try ids(of: id, on: connection), own: id, on: connection)
         guard let decision = AttributePolicy.decide(attributes, known: known.all, own: known.own, now: now) else {
-            return
-        }
-        if let fault = decision.faults.first {
-            throw Rejection.unusable(id: "the attribute \(fault.key) of \(id)", why: "is refused: \(fault.message)")
+            return []
         }
         try AttributeTable.write(decision, of: id, on: connection)
+        return decision.faults
     }
 
     // MARK: - Purchases

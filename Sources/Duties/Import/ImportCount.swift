@@ -35,15 +35,19 @@ package enum ImportCount {
             troubleSince = nil
             var done = queue.idle
             var isNew = false
+            var leftOut: [AttributePolicy.Fault] = []
             if done.isEmpty, let first = queue.items.first, case .bringIn(let row, let purchases) = first.task {
                 if let why = try actions.importObjection(row.customer, purchases, on: connection) {
                     queue.refuseFirst("\(why)")
                     continue
                 }
                 isNew = !purchases.isEmpty
+                leftOut = CustomerActions.unusableAttributes(of: row.customer, now: file.modified)
                 done = queue.items.prefix(1)
             }
-            for row in queue.count(done, isNew: isNew, into: &count) { rejected(row.line, row.reason) }
+            for row in queue.count(done, isNew: isNew, leftOut: leftOut, into: &count) {
+                rejected(row.line, row.reason)
+            }
             queue.remove(done)
             progress(count, Double(count.position.offset) / Double(max(1, file.size)))
         }

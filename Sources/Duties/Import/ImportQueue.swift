@@ -165,8 +165,11 @@ struct ImportQueue {
     }
 
     /// Counts what comes of items, and gives those that need a person.
+    ///
+    /// - Parameter leftOut: attributes of the row that was brought in, which cannot be written here.
     func count(
-        _ done: ArraySlice<Item>, isNew: Bool, into progress: inout ImportProgress
+        _ done: ArraySlice<Item>, isNew: Bool, leftOut: [AttributePolicy.Fault] = [],
+        into progress: inout ImportProgress
     ) -> [(line: Int64, reason: String, fields: [String])] {
         var rejected: [(line: Int64, reason: String, fields: [String])] = []
         func reject(_ item: Item, _ reason: String) {
@@ -186,6 +189,10 @@ struct ImportQueue {
             case .repetition: progress.already += 1
             case .question, .bringIn:
                 if isNew { progress.imported += 1 } else { progress.already += 1 }
+                if !leftOut.isEmpty {
+                    let faults = leftOut.map { "\($0.key) (\($0.message))" }.joined(separator: ", ")
+                    reject(item, "imported without attributes that cannot be written: \(faults)")
+                }
             }
         }
         return rejected

@@ -128,7 +128,7 @@ package struct ImportWork: JobRunner {
         try queue?.ask()
         troubleSince = nil
         let (items, idle) = (queue?.items ?? [], queue?.idle ?? [])
-        if !idle.isEmpty || items.isEmpty { return try commit(idle, lease, on: connection) { _ in false } }
+        if !idle.isEmpty || items.isEmpty { return try commit(idle, lease, on: connection) { _ in nil } }
         guard let first = items.first, case .bringIn(let row, let purchases) = first.task else {
             return try keep(lease, on: connection)
         }
@@ -141,14 +141,15 @@ package struct ImportWork: JobRunner {
     /// One step of the job: what the body does, the count and the place of these rows commit together.
     private mutating func commit(
         _ items: ArraySlice<ImportQueue.Item>, _ lease: JobLease, on connection: PostgresConnection,
-        _ body: (PostgresConnection) throws -> Bool
+        _ body: (PostgresConnection) throws -> CustomerActions.BroughtIn?
     ) throws -> JobStep {
         var progress = progress
         let (file, refusedRows) = (settings.file, settings.refusedRows)
         let isOver = (queue?.isAtEnd ?? false) && items.count == queue?.items.count
         job = try lease.step(on: connection) { job, _ in
-            let isNew = try body(connection)
-            let rejected = queue?.count(items, isNew: isNew, into: &progress) ?? []
+            let done = try body(connection)
+            let isNew = done?.isNew ?? false
+            let rejected = queue?.count(items, isNew: isNew, leftOut: done?.leftOut ?? [], into: &progress) ?? []
             // Before the commit: a row that is counted is in the file.
             progress.refusedBytes = try refusedRows.write(rejected, at: progress.refusedBytes)
             job.cursor = progress.words

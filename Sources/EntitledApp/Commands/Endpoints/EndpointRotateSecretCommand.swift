@@ -84,6 +84,8 @@ struct EndpointRotateSecretCommand: RemoteCommand {
             throw CommandFailure(
                 "the secret of \(id) was rotated (job \(job)), but the answer has no secret; rotate again")
         }
+        // As on the host: once it is shown, every webhook is signed with it.
+        usleep(UInt32(clamping: EndpointRotateSecretCommand.spreading.milliseconds * 1000))
         guard !context.json else {
             context.terminal.document(answer)
             return ExitStatus.done

@@ -30,7 +30,13 @@ package final class DutyService<D: Duty>: Service {
         self.leadership = leadership
         self.logger = logger
         self.metrics = metrics
+        // An alarm reads them from the first scrape on.
+        for outcome in ["done", "lost", "failed", "away"] {
+            metrics.begin(.dutyRuns, ["duty": D.name, "outcome": outcome])
+        }
     }
+
+    private func count(_ outcome: String) { metrics.count(.dutyRuns, ["duty": D.name, "outcome": outcome]) }
 
     package func start() {
         loop.start { [self] loop in
@@ -53,22 +59,18 @@ package final class DutyService<D: Duty>: Service {
     }
 
     private func next(_ duty: inout D, _ run: DutyRun) -> Next {
-        let began = ContinuousClock.now
-        func observe(_ outcome: String) {
-            metrics.observe(.dutySeconds, .now - began, ["duty": D.name, "outcome": outcome])
-        }
         do {
             let next = try duty.run(run)
-            observe("done")
+            count("done")
             return next
         } catch is Leadership.Lost {
-            observe("lost")
+            count("lost")
         } catch  where loop.isDraining {
             // It was cancelled.
         } catch {
             // A server that takes no writes is connected to, and said to be away by nothing else.
             let isAway = error.fault == .away && error.isConnectionLost
-            observe(isAway ? "away" : "failed")
+            count(isAway ? "away" : "failed")
             // The session says that the database is away.
             if !isAway { failures.warning(D.failure, error, count: 1, logger) }
         }

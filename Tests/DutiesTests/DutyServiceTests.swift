@@ -177,7 +177,7 @@ private struct TestDuty: Duty {
     }
 
     private func runs(_ outcome: String) -> Int {
-        let start = "entitled_duty_seconds_count{duty=\"test\",outcome=\"\(outcome)\"} "
+        let start = "entitled_duty_runs_total{duty=\"test\",outcome=\"\(outcome)\"} "
         let line = metrics.exposition().split(separator: "\n").first { $0.hasPrefix(start) }
         return line.flatMap { Int($0.dropFirst(start.count)) } ?? 0
     }

@@ -12,7 +12,7 @@ struct RetentionCommandTests {
         try database.execute("INSERT INTO entitled.rebuild (started_ms, settings) VALUES (1700000000000, 'old')")
         let document = try #require(try site.run("retention", "--dry-run", "--json").document)
         let tables = try #require(document["tables"]?.arrayValue)
-        #expect(document["dry_run"] == .bool(true) && tables.count == 12)
+        #expect(document["dry_run"] == .bool(true) && tables.count == 16)
         let rebuild = try #require(tables.first { $0["table"] == .string("rebuild") })
         #expect(rebuild["rows"] == .int(1) && rebuild["effect"] == .string("deleted"))
         #expect(rebuild["oldest_at"]?.stringValue?.hasPrefix("2023-11-14T22:13:20") == true)

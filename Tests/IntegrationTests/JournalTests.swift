@@ -408,8 +408,8 @@ import Testing
         try refuse(String(text.dropLast(20)), "cut off after line")
         try refuse(
             changed { while $0.last?.contains("\"type\":\"end\"") == true { $0.removeLast() } }, "cut off after line")
-        try refuse("", "is no journal")
-        try refuse("{\"hello\":1}\n", "is no journal", alsoExport: true)
+        try refuse("", "is not a journal")
+        try refuse("{\"hello\":1}\n", "is not a journal", alsoExport: true)
         try refuse(
             changed { $0[0] = $0[0].replacing("\"format\":1", with: "\"format\":9") }, "format 9", alsoExport: true)
         let other = SecretSealer(keys: [Redacted([UInt8](repeating: 9, count: 32))])

@@ -43,10 +43,10 @@ package struct Alarm: Sendable {
         return "\(sum)(increase(\(series)[\(time)])) > 0 or \(sum)(\(series) unless \(series) offset \(time)) > 0"
     }
 
-    /// Runs that failed, and none that succeeded; of a histogram with the label `outcome`.
+    /// Runs that failed, and none that succeeded; of a counter with the label `outcome`.
     static func fails(_ metric: Metric, by labels: String, in time: String) -> String {
         func runs(_ outcome: String) -> String {
-            #"sum by (\#(labels))(increase(\#(metric.name)_count{outcome="\#(outcome)"}[\#(time)])) > 0"#
+            #"sum by (\#(labels))(increase(\#(metric.name){outcome="\#(outcome)"}[\#(time)])) > 0"#
         }
         return "\(runs("failed")) unless \(runs("done"))"
     }

@@ -185,7 +185,7 @@ extension Alarm {
 
     private static let keeping = [
         Alarm(
-            "EntitledDutyFailing", .ticket, [.dutySeconds], fails(.dutySeconds, by: "duty, instance", in: "30m"),
+            "EntitledDutyFailing", .ticket, [.dutyRuns], fails(.dutyRuns, by: "duty, instance", in: "30m"),
             for: "15m",
             "The background duty {{ $labels.duty }} at {{ $labels.instance }} fails each time."),
         Alarm(

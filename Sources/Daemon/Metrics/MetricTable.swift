@@ -219,13 +219,13 @@ extension Metric {
         "What running subscriptions of production bring in a month, in US dollars, as `entitled report` defines it; as of the"
             + " last refresh of reports. Currencies without a rate are not in it. One worker reports it.")
 
-    package static let dutySeconds = Metric(
-        "entitled_duty_seconds", .histogram(seconds), labels: ["duty", "outcome"],
+    package static let dutyRuns = Metric(
+        "entitled_duty_runs_total", .counter, labels: ["duty", "outcome"],
         "Runs of a worker's background duties, by outcome: `done`, `lost` to another leader, `failed`, or `away` where the"
             + " database was.")
 
     private static let keeping = [
-        dutySeconds, retentionDays, retentionDaysAhead, retentionStrayRows, retentionBytes, retentionOldestDay,
+        dutyRuns, retentionDays, retentionDaysAhead, retentionStrayRows, retentionBytes, retentionOldestDay,
         retentionKept, retentionDaysDropped, retentionRowsCleaned, subscriptions, monthlyRevenue,
     ]
 

@@ -239,18 +239,18 @@ struct AlarmCase {
         AlarmCase(
             "EntitledDutyFailing",
             fires: [
-                [#"entitled_duty_seconds_count{duty="jobs",instance="a",outcome="failed"}"#: "0+1x90"],
+                [#"entitled_duty_runs_total{duty="jobs",instance="a",outcome="failed"}"#: "0+1x90"],
                 [
-                    #"entitled_duty_seconds_count{duty="jobs",instance="a",outcome="failed"}"#: "0+1x90",
-                    #"entitled_duty_seconds_count{duty="jobs",instance="b",outcome="done"}"#: "0+1x90",
+                    #"entitled_duty_runs_total{duty="jobs",instance="a",outcome="failed"}"#: "0+1x90",
+                    #"entitled_duty_runs_total{duty="jobs",instance="b",outcome="done"}"#: "0+1x90",
                 ],
             ],
             silent: [
                 [
-                    #"entitled_duty_seconds_count{duty="jobs",instance="a",outcome="failed"}"#: "0+1x90",
-                    #"entitled_duty_seconds_count{duty="jobs",instance="a",outcome="done"}"#: "0+1x90",
+                    #"entitled_duty_runs_total{duty="jobs",instance="a",outcome="failed"}"#: "0+1x90",
+                    #"entitled_duty_runs_total{duty="jobs",instance="a",outcome="done"}"#: "0+1x90",
                 ],
-                [#"entitled_duty_seconds_count{duty="jobs",instance="a",outcome="lost"}"#: "0+1x90"], [:],
+                [#"entitled_duty_runs_total{duty="jobs",instance="a",outcome="lost"}"#: "0+1x90"], [:],
             ], at: 80),
         AlarmCase(
             "EntitledPartitionsMissing", fires: [[#"entitled_retention_days_ahead{table="attempt"}"#: "0x400"]],

@@ -27,7 +27,7 @@ import Testing
             #expect(alarm.summary.hasSuffix("."), "\(alarm.name)")
             let read = Set(
                 alarm.condition.matches(of: /entitled_[a-z_]+/).map {
-                    String($0.output).replacing(/_(bucket|count)$/, with: "")
+                    String($0.output).replacing(/_bucket$/, with: "")
                 })
             #expect(read == Set(alarm.metrics.map(\.name)), "\(alarm.name)")
             for label in alarm.summary.matches(of: /\$labels\.([a-z_]+)/).map(\.output.1) where label != "instance" {

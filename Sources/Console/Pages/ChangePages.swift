@@ -9,7 +9,7 @@ import Subscriptions
 
 /// Changes: the form that says what will happen and asks why, and what became of it.
 struct ChangePages: Sendable {
-    private let desk: ChangeDesk
+    let desk: ChangeDesk
     private let waiter: ChangeWaiter
 
     init(_ desk: ChangeDesk, _ waiter: ChangeWaiter) {
@@ -101,7 +101,7 @@ struct ChangePages: Sendable {
         ])
     }
 
-    private func field(
+    func field(
         _ title: String, _ id: ElementID, _ name: String, _ call: PageCall, isNeeded: Bool = true, _ more: Attribute?...
     ) -> Node {
         Tag.div(.classes(.field)) {
@@ -164,132 +164,7 @@ struct ChangePages: Sendable {
         }
     }
 
-    private func fields(_ kind: ChangeKind, _ call: PageCall) throws -> Node {
-        switch kind {
-        case .note:
-            Tag.div(.classes(.field)) {
-                Tag.label(.label(for: .text)) { "Note" }
-                Tag.textarea(
-                    .id(.text), .name("text"), .rows(6), .required, .maxLength(CustomerNoteTable.longest),
-                    .autocomplete(.off)
-                ) { Node.text(call.form["text"] ?? "") }
-            }
-        case .alias:
-            .group([
-                field("Other id", .alias, "alias", call),
-                select(
-                    "If no customer has it", .create, "create",
-                    [("false", "refuse it"), ("true", "add it as a new id")], call),
-            ])
-        case .transfer:
-            .group([
-                field("To the customer", .to, "to", call),
-                field(
-                    "Only this purchase (original transaction id)", .purchase, "purchase", call, isNeeded: false),
-            ])
-        case .claim: field("For the customer", .customer, "customer", call)
-        case .grant:
-            .group([
-                select("Entitlement", .entitlement, "entitlement", entitlements(call), call),
-                select(
-                    "For", .duration, "duration",
-                    GrantDuration.allCases.map { ($0.rawValue, $0.words) }, call),
-            ])
-        case .revoke: select("Entitlement", .entitlement, "entitlement", entitlements(call), call)
-        case .endpointPause:
-            select(
-                "Until", .until, "until",
-                [("1 hour", Int64(1)), ("4 hours", 4), ("1 day", 24), ("3 days", 72)].map { words, hours in
-                    let instant = Timestamp.text(call.clock.now + hours * 3_600_000)
-                    return (instant, "\(instant), for \(words)")
-                }, call)
-        case .eventResend: try endpoints(call)
-        case .refundAnswer: refund(call)
-        case .endpointRotateSecret:
-            select(
-                "Former secrets sign, too, for", .overlap, "overlap",
-                [
-                    ("24h", "a day at most"), ("1h", "an hour at most"), ("7d", "a week at most"),
-                    ("0s", "no more: consumers reject webhooks until they have the new one"),
-                ], call)
-        case .purchaseExtend:
-            .group([
-                Tag.div(.classes(.field)) {
-                    Tag.label(.label(for: .days)) { "Days" }
-                    Tag.input(
-                        .id(.days), .name("days"), .type(.text), .value(call.form["days"] ?? ""), .required,
-                        .autocomplete(.off), .unspelled, .maxLength(2))
-                },
-                select(
-                    "Reason for Apple", .appleReason, "apple_reason",
-                    RenewalExtensionTerms.reasons.map { ($0, $0) }, call),
-            ])
-        case .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
-            .bulkReprocess, .customerResend, .customerGiveUp:
-            .none
-        }
-    }
-
-    private func refund(_ call: PageCall) -> Node {
-        .group([
-            select(
-                "Decision that you prefer", .preference, "preference",
-                [
-                    ("", "none"), ("decline", "no refund"), ("grant_full", "all of the money"),
-                    ("grant_prorated", "a part of the money"),
-                ], call),
-            select(
-                "Delivery", .delivery, "delivery",
-                [
-                    ("delivered", "it was delivered and worked"), ("quality_issue", "it had a fault"),
-                    ("wrong_item", "another thing was delivered"), ("server_outage", "a server was not there"),
-                    ("other", "it was not delivered for another reason"),
-                ], call),
-            field("Per cent that was used (not of what renews)", .consumed, "consumed", call, isNeeded: false),
-            select(
-                "The customer could try it before", .sample, "sample_content", [("false", "no"), ("true", "yes")], call),
-            select(
-                "The customer agreed that Apple gets this information", .consent, "consent",
-                [("false", "no: nothing is sent"), ("true", "yes, the customer agreed")], call),
-        ])
-    }
-
-    /// All, or one of those that have it.
-    private func endpoints(_ call: PageCall) throws -> Node {
-        let id = ChangePages.subject(of: call)["id"] ?? ""
-        var known: [String] = []
-        do {
-            known = try call.ask { try $0.event(id).deliveries.map(\.endpoint) }
-        } catch let error as DeskError where error.status == 400 || error.status == 404 {
-            // What is wrong with the id is told when the form is sent.
-        }
-        return select(
-            "To", .endpoint, "endpoint",
-            [("", "every endpoint that takes it")] + Set(known).sorted().map { ($0, $0) }, call)
-    }
-
-    private func entitlements(_ call: PageCall) -> [(value: String, text: String)] {
-        call.desk.catalogue.products.keys.sorted().map { ($0, $0) }
-    }
-
-    private func select(
-        _ title: String, _ id: ElementID, _ name: String, _ choices: [(value: String, text: String)], _ call: PageCall
-    ) -> Node {
-        // What was chosen stays chosen, also where the choices are counted from now.
-        let kept: [(value: String, text: String)]? = call.form[name].flatMap { value in
-            choices.contains { $0.value == value } ? nil : [(value: value, text: value)]
-        }
-        return Tag.div(.classes(.field)) {
-            Tag.label(.label(for: id)) { title }
-            Tag.select(.id(id), .name(name)) {
-                for choice in (kept ?? []) + choices {
-                    Tag.option(.value(choice.value), choice.value == call.form[name] ? .selected : nil) { choice.text }
-                }
-            }
-        }
-    }
-
-    private static func subject(of call: PageCall) -> [String: String] {
+    static func subject(of call: PageCall) -> [String: String] {
         let source = call.request.head.method == "POST" ? call.form : call.query
         return names.reduce(into: [:]) { values, name in
             if let value = source[name], !value.isEmpty { values[name] = value }
@@ -360,108 +235,6 @@ struct ChangePages: Sendable {
                 ])
                 Tag.p { Node.link(to: ConsolePath.endpoint(change.target)) { "To the endpoint" } }
             })
-    }
-
-    // MARK: - What became of it
-
-    private func change(_ call: PageCall) throws -> Page {
-        try DeskParameters.none(call)
-        guard let viewer = call.viewer, let number = Int64(call.parameter("NUMBER")) else {
-            throw DeskError.notFound("There is no such change.")
-        }
-        let answer = try desk.change(number, for: call.asked(by: viewer), on: call.connection)
-        let change = answer.change
-        let job = try change.kind.isBulk ? call.ask { try $0.job(number) } : nil
-        return Page(change.kind.title, api: LocalPath("operator", "v1", "jobs", String(change.id))) {
-            Tag.h1 {
-                change.kind.title
-                " "
-                switch change.state {
-                case .done: PageParts.badge("done", .good)
-                case .running: PageParts.badge("under way", .warn)
-                case .failed, .cancelled: PageParts.badge("not done", .bad)
-                }
-            }
-            switch change.state {
-            case .done:
-                Tag.p(.classes(.lead)) { "It is done." }
-                if change.kind == .endpointRotateSecret {
-                    Tag.p {
-                        "The new secret stood in the answer to the request, once. If it was not seen, rotate again: consumers"
-                        " need it."
-                    }
-                }
-            case .running:
-                Tag.div(.classes(.notice, .warn), .role(.status)) {
-                    Tag.p {
-                        "A worker has not done it yet. Load this page again, or watch "
-                        Node.link(to: ConsolePath.job(change.id)) { "job \(change.id)" }
-                        "."
-                    }
-                }
-            case .failed, .cancelled:
-                Tag.div(.classes(.notice, .warn), .role(.alert)) {
-                    Tag.p { Node.untrusted(change.error ?? "It was not made.") }
-                }
-            }
-            PageParts.facts(
-                [
-                    ("Job", Node.link(to: ConsolePath.job(change.id)) { String(change.id) }),
-                    ("About", .identifier(change.target, shown: 64)),
-                    ("Reason", .untrusted(change.reason)), ("Asked by", .untrusted(change.user)),
-                ] + outcome(answer))
-            if let job {
-                ChangePages.progress(job)
-                if change.state == .running { call.changes([.jobCancel], of: ["id": String(number)]) }
-            }
-            if let page = ConsolePath.subject(change.kind, target: change.target, answer.parameters) {
-                Tag.p { Node.link(to: page) { "To what was changed" } }
-            }
-        }
-    }
-
-    /// How far a change of many rows is, and what became of its deliveries.
-    private static func progress(_ answer: JobAnswer) -> Node {
-        let counts = answer.job.counts
-        return PageParts.facts(
-            [
-                ("Progress", .text("\(Int(answer.job.fraction * 100)) %")),
-                ("Matched", .text(String(counts.matched))), ("Done", .text(String(counts.queued))),
-                ("Skipped", .text(String(counts.skipped))),
-            ] + facts(answer.deliveries ?? [:]))
-    }
-
-    /// Why rows were left as they are.
-    static func facts(_ skipped: [BulkSkip: Int64]) -> [(name: String, value: Node?)] {
-        BulkSkip.allCases.compactMap { reason -> (name: String, value: Node?)? in
-            guard let count = skipped[reason], count > 0 else { return nil }
-            return (reason.words, .text(PageParts.grouped(count)))
-        }
-    }
-
-    /// How many deliveries are in each state.
-    static func facts(_ deliveries: [DeliveryState: Int64]) -> [(name: String, value: Node?)] {
-        DeliveryState.allCases.compactMap { state -> (name: String, value: Node?)? in
-            guard let count = deliveries[state] else { return nil }
-            return (
-                state.name.prefix(1).uppercased() + state.name.dropFirst(), .text(PageParts.count(CappedCount(count)))
-            )
-        }
-    }
-
-    private func outcome(_ answer: ChangeAnswer) -> [(name: String, value: Node?)] {
-        (answer.outcome?.members ?? []).map { member in
-            let text =
-                member.value.stringValue
-                ?? member.value.arrayValue.map { $0.compactMap(\.stringValue).joined(separator: ", ") }
-                ?? member.value.text
-            // That it is so follows from the page.
-            if member.value == .bool(true) { return (member.name, nil) }
-            let name = member.name.replacing("_", with: " ")
-            return (
-                name.prefix(1).uppercased() + name.dropFirst(), text.isEmpty || text == "null" ? nil : .untrusted(text)
-            )
-        }
     }
 }
 
@@ -539,7 +312,7 @@ extension ConsolePath {
 
 extension GrantDuration {
     /// How long, as people say it.
-    fileprivate var words: String {
+    var words: String {
         switch self {
         case .daily: "a day"
         case .threeDay: "three days"
@@ -551,98 +324,6 @@ extension GrantDuration {
         case .sixMonth: "six months"
         case .yearly: "a year"
         case .lifetime: "ever"
-        }
-    }
-}
-
-extension ChangeKind {
-    var title: String {
-        switch self {
-        case .grant: "Grant an entitlement"
-        case .revoke: "Take back grants"
-        case .resend: "Send a delivery again"
-        case .eventResend: "Send an event again"
-        case .reprocess: "Process a notification again"
-        case .endpointEnable: "Enable an endpoint"
-        case .endpointDisable: "Disable an endpoint"
-        case .endpointPause: "Pause an endpoint"
-        case .bulkResend: "Send deliveries again"
-        case .bulkGiveUp: "Give up deliveries"
-        case .bulkReprocess: "Process notifications again"
-        case .customerResend: "Send a customer's deliveries again"
-        case .customerGiveUp: "Give up a customer's deliveries"
-        case .jobCancel: "Cancel a job"
-        case .note: "Add a note"
-        case .noteRemove: "Remove a note"
-        case .alias: "Add an id, or join two customers"
-        case .transfer: "Move purchases to another customer"
-        case .claim: "Claim a purchase for a customer"
-        case .refundAnswer: "Answer Apple about a refund"
-        case .endpointRotateSecret: "Rotate the secret of an endpoint"
-        case .purchaseExtend: "Extend a renewal date"
-        }
-    }
-
-    fileprivate var button: String {
-        switch self {
-        case .grant: "Grant"
-        case .revoke: "Take back"
-        case .resend, .eventResend, .bulkResend, .customerResend: "Send again"
-        case .reprocess, .bulkReprocess: "Process again"
-        case .bulkGiveUp, .customerGiveUp: "Give up"
-        case .jobCancel: "Cancel the job"
-        case .note: "Add a note"
-        case .noteRemove: "Remove"
-        case .alias: "Add an id"
-        case .transfer: "Move purchases"
-        case .claim: "Claim"
-        case .refundAnswer: "Answer"
-        case .endpointRotateSecret: "Rotate the secret"
-        case .purchaseExtend: "Extend"
-        case .endpointEnable: "Enable"
-        case .endpointDisable: "Disable"
-        case .endpointPause: "Pause"
-        }
-    }
-
-    /// What will happen, as a sentence.
-    fileprivate func meaning(_ id: String) -> String {
-        switch self {
-        case .grant: "\(id) gets the entitlement without a purchase, and consumers get an event of it."
-        case .revoke: "\(id) loses what was granted of the entitlement; purchases stay. Consumers get an event of it."
-        case .resend: "The consumer gets \(id) once more, with the id that it had."
-        case .eventResend:
-            "Consumers get \(id) once more, with the id that it had; one that takes such events and never had it, gets it"
-                + " for the first time."
-        case .bulkResend, .customerResend: "Consumers get the deliveries once more, with the ids that they had."
-        case .bulkGiveUp, .customerGiveUp: "The deliveries are not tried any more."
-        case .bulkReprocess: "The notifications are verified and applied again."
-        case .jobCancel: "The job \(id) ends where it is; what it sent or queued stays so."
-        case .note: "Operators see it on the page of \(id); it goes with the customer."
-        case .noteRemove: "The note on \(id) is gone for good; only its author can remove it."
-        case .alias:
-            "\(id) gets another id. If a customer has that, both become one, with all purchases and attributes; it cannot be"
-                + " undone."
-        case .transfer:
-            "The purchases of \(id) move to another customer and stay there, whatever Apple signs later; grants stay. Consumers"
-                + " get an event of it."
-        case .claim:
-            "The purchase \(id), and all else that its Apple account bought, goes to the customer as if it was restored in the app:"
-                + " an anonymous owner is joined with them, which cannot be undone; with another owner, restore_behavior decides"
-                + " whether all of it moves, stays, or both customers become one."
-        case .refundAnswer:
-            "A worker tells Apple how \(id) was used, and what you prefer; Apple decides. It takes one answer, within 12 hours of its"
-                + " question, and with the customer's consent only."
-        case .endpointRotateSecret:
-            "\(id) gets a new secret, which the next page shows once. Webhooks are signed with it at once, and with the former ones for"
-                + " a while, so that the consumer has time to take it over."
-        case .purchaseExtend:
-            "Apple lets the subscription \(id) go on for so many days more without a payment, twice a year at most. It cannot be undone;"
-                + " the record follows once Apple reports it."
-        case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
-        case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
-        case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."
-        case .endpointPause: "Nothing is sent to \(id) until then; what comes meanwhile is sent afterwards."
         }
     }
 }

@@ -61,7 +61,7 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
                 ], after: nil, limit: limit)
             show(list.items, context)
             if !context.json, list.next != nil {
-                context.terminal.print("There are more; --limit shows up to so many, and filters fewer.\n")
+                context.terminal.print("More purchases match: raise --limit, or add a filter.\n")
             }
             return 0
         }

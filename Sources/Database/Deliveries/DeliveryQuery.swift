@@ -79,7 +79,8 @@ package enum DeliveryQuery {
             return page(try rows(filter, range, from: least, to: end, ids, range.limit + 1, on: connection), range)
         }
         let last = range.after.map { $0.order == .max ? .max : min(end, $0.order + 1) } ?? end
-        var scan = BackwardScan(from: least, to: last, now: SystemClock().now(), budget: range.budget)
+        var scan = BackwardScan(
+            from: least, to: last, now: SystemClock().now(), part: range.after?.part, budget: range.budget)
         let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
             try rows(filter, range, from: part.lowerBound, to: part.upperBound, nil, limit, on: connection)
         }
@@ -87,10 +88,10 @@ package enum DeliveryQuery {
     }
 
     private static func page(
-        _ found: [DeliverySummary], _ range: ListRange, stop: Int64? = nil
+        _ found: [DeliverySummary], _ range: ListRange, stop: ScanStop? = nil
     ) -> ListPage<DeliverySummary> {
         // Before all rows of that instant, which were read.
-        ListPage(found, limit: range.limit, stop: stop.map { ($0, ListCursor(order: $0, lane: .min)) }) {
+        ListPage(found, limit: range.limit, stop: stop?.ending()) {
             ListCursor(order: $0.created, lane: $0.id.lane.number, id: $0.id.bytes)
         }
     }

@@ -95,7 +95,7 @@ package enum NotificationQuery {
             filter.lanes != nil ? BackwardScan.longerFirstPart : isInLine ? BackwardScan.longFirstPart : nil
         var scan = BackwardScan(
             from: SequenceGenerator.instant(of: least), to: last, now: SystemClock().now(),
-            first: first, budget: range.budget)
+            first: first, part: range.after?.part, budget: range.budget)
         let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
             let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
             return try rows(
@@ -106,10 +106,10 @@ package enum NotificationQuery {
     }
 
     private static func page(
-        _ found: [NotificationSummary], _ range: ListRange, stop: Int64?
+        _ found: [NotificationSummary], _ range: ListRange, stop: ScanStop?
     ) -> ListPage<NotificationSummary> {
         // Before all rows of that instant, which were read.
-        let stop = stop.map { ($0, ListCursor(order: SequenceGenerator.least(at: $0), lane: .min)) }
+        let stop = stop.map { $0.ending(order: SequenceGenerator.least(at: $0.instant)) }
         return ListPage(found, limit: range.limit, stop: stop) {
             ListCursor(order: $0.position.seq, lane: $0.position.lane.number)
         }

@@ -136,11 +136,12 @@ package enum CustomerQuery {
     ) throws -> ListPage<Customer> {
         let least = max(0, range.since ?? 0)
         let end = range.after.map { $0.order == .max ? .max : min(range.until ?? .max, $0.order + 1) }
-        var scan = BackwardScan(from: least, to: end ?? range.until ?? .max, now: now, budget: range.budget)
+        var scan = BackwardScan(
+            from: least, to: end ?? range.until ?? .max, now: now, part: range.after?.part, budget: range.budget)
         let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
             try rows(range, part, limit, on: connection)
         }
-        let stop = scan.stop.map { ($0, ListCursor(order: $0, lane: 0)) }
+        let stop = scan.stop?.ending()
         return ListPage(found, limit: range.limit, stop: stop) {
             ListCursor(order: $0.customer.firstSeen, lane: 0, id: $0.tie)
         }.map { $0.map(\.customer) }

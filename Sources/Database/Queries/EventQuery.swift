@@ -144,7 +144,7 @@ package enum EventQuery {
             let found = try rows(filter, range, from: least, to: end, subject, range.limit + 1, on: connection)
             return page(found, range)
         }
-        var scan = BackwardScan(from: least, to: end, now: now, budget: range.budget)
+        var scan = BackwardScan(from: least, to: end, now: now, part: range.after?.part, budget: range.budget)
         let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
             try rows(filter, range, from: part.lowerBound, to: part.upperBound, nil, limit, on: connection)
         }
@@ -152,10 +152,10 @@ package enum EventQuery {
     }
 
     private static func page(
-        _ found: [EventSummary], _ range: ListRange, stop: Int64? = nil
+        _ found: [EventSummary], _ range: ListRange, stop: ScanStop? = nil
     ) -> ListPage<EventSummary> {
         // Before all rows of that instant, which were read.
-        ListPage(found, limit: range.limit, stop: stop.map { ($0, ListCursor(order: $0, lane: .min)) }) {
+        ListPage(found, limit: range.limit, stop: stop?.ending()) {
             ListCursor(order: $0.created, lane: $0.lane.number, id: UUIDText.bytes($0.id) ?? [])
         }
     }

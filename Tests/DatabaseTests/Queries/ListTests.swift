@@ -1,8 +1,9 @@
 import Base
-import Database
 import Postgres
 import TestSupport
 import Testing
+
+@testable import Database
 
 /// Lists against a plain filter and sort of what was stored.
 @Suite struct ListTests {
@@ -55,6 +56,27 @@ import Testing
             after = try page.next.map { try ListCursor(text: $0.text(filters: "x"), filters: "x") }
         } while after != nil
         return found
+    }
+
+    /// Each part of a scan needs several round trips, which no shorter part makes quicker.
+    @Test func `a list reaches its beginning where the database is far away`() throws {
+        let bench = try Bench()
+        let (day, far) = (Int64(86_400_000), Bench.now - 40 * 365 * 86_400_000)
+        var (end, pages, stop) = (Bench.now, 0, ScanStop?.none)
+        while end > far, pages < 20 {
+            pages += 1
+            var scan = BackwardScan(
+                from: far, to: end, now: Bench.now, part: stop?.part, budget: .milliseconds(80))
+            let found = try scan.collect(1, on: bench.connection) { part, _ -> [Int64] in
+                // The way there and back.
+                _ = try bench.connection.query("SELECT pg_sleep(0.03)")
+                return part.contains(far + day) ? [far + day] : []
+            }
+            guard found.isEmpty else { return }
+            let next = try #require(scan.stop)
+            (end, stop) = (next.instant, next)
+        }
+        Issue.record("after \(pages) pages the list was read back to \((Bench.now - end) / day) days ago")
     }
 
     @Test func `events are listed the newest first, whatever the size of a page`() throws {

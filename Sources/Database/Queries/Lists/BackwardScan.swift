@@ -1,6 +1,26 @@
 import Base
 import Postgres
 
+/// Where a scan stopped because its budget was used up.
+package struct ScanStop: Equatable, Sendable {
+    /// What is later was read; ms since 1970.
+    package let instant: Int64
+    /// The part that would have been next, in ms: without it each page would begin with short ones.
+    package let part: Int64
+
+    package init(instant: Int64, part: Int64) {
+        self.instant = instant
+        self.part = part
+    }
+
+    /// The end of a page.
+    ///
+    /// - Parameter order: of the instant, where the list is ordered by something else.
+    func ending(order: Int64? = nil) -> (instant: Int64, cursor: ListCursor) {
+        (instant, ListCursor(stoppedAt: order ?? instant, part: part))
+    }
+}
+
 /// The past, read in parts from its end on, for lists that no index orders with their filters.
 ///
 /// Parts grow while they are quick. With a budget they shrink where they are slow, a part that takes too long is cut and read in
@@ -15,9 +35,11 @@ struct BackwardScan {
     private var isBegun = false
     /// How long the next part takes, as far as the one before tells.
     private var expected = Duration.zero
+    /// What a part costs however short it is, such as the way to a database in another region: the least time of all so far.
+    private var fixed = Duration.seconds(3600)
 
-    /// The instant up to which was read when the budget ended, in ms since 1970; nil: it did not end.
-    private(set) var stop: Int64?
+    /// Nil: the budget did not end.
+    private(set) var stop: ScanStop?
 
     /// The first part, in ms.
     private static let firstPart: Int64 = 900_000
@@ -28,7 +50,7 @@ struct BackwardScan {
     /// Longer than there are rows for; some centuries.
     private static let longestPart: Int64 = 1 << 44
     private static let shortestPart: Int64 = 1000
-    /// The time of a part that the next may be longer than.
+    /// The time of a part that the next may be longer than, where the fixed cost is not more than half of it.
     private static let quick = Duration.milliseconds(20)
     /// The time after which a part is cut.
     private static let patience = "250ms"
@@ -37,8 +59,13 @@ struct BackwardScan {
     ///   - least: inclusive, ms since 1970.
     ///   - end: exclusive; may lie in the future, since another host's clock may be ahead.
     ///   - first: the first part, in ms; nil: a short one.
-    init(from least: Int64, to end: Int64, now: Int64, first: Int64? = nil, budget: Duration?) {
-        (self.least, self.end, self.now, part) = (least, end, now, first ?? BackwardScan.firstPart)
+    ///   - part: with which the scan of the page before stopped, which this one goes on with.
+    init(
+        from least: Int64, to end: Int64, now: Int64, first: Int64? = nil, part resumed: Int64? = nil,
+        budget: Duration?
+    ) {
+        (self.least, self.end, self.now) = (least, end, now)
+        part = max(BackwardScan.shortestPart, min(BackwardScan.longestPart, resumed ?? first ?? BackwardScan.firstPart))
         deadline = budget.map { .now + $0 }
     }
 
@@ -61,7 +88,7 @@ struct BackwardScan {
     ) throws -> [Row]? {
         while end > least {
             if let deadline, isBegun, .now + expected >= deadline {
-                stop = end
+                stop = ScanStop(instant: end, part: part)
                 return nil
             }
             let start = max(least, min(end, now) - part)
@@ -69,16 +96,20 @@ struct BackwardScan {
             guard let rows = try rows(of: start..<end, on: connection, read) else {
                 guard part > BackwardScan.shortestPart else { throw BackwardScan.slow }
                 if isBegun {
-                    stop = end
+                    stop = ScanStop(instant: end, part: part)
                     return nil
                 }
                 part = max(BackwardScan.shortestPart, part / 4)
                 continue
             }
             let took = ContinuousClock.now - began
-            let isQuick = deadline == nil || took < BackwardScan.quick
-            expected = isQuick ? took * 2 : took / 2
-            part = isQuick ? min(BackwardScan.longestPart, part * 2) : max(BackwardScan.shortestPart, part / 2)
+            fixed = min(fixed, took)
+            let isQuick = deadline == nil || took < max(BackwardScan.quick, fixed * 2)
+            expected = isQuick ? took * 2 : max(fixed, took / 2)
+            part =
+                isQuick
+                ? min(BackwardScan.longestPart, part * (rows.isEmpty ? 4 : 2))
+                : max(BackwardScan.shortestPart, part / 2)
             (end, isBegun) = (start, true)
             return rows
         }

@@ -8,7 +8,7 @@ import Crypto
 package struct ListCursor: Equatable, Sendable {
     /// What the list is ordered by, the greatest first: ms since 1970, or a position in the log.
     package let order: Int64
-    /// Tells rows apart that have the same `order`: a lane and 16 bytes.
+    /// Tells rows apart that have the same `order`: a lane and 16 bytes. The least lane is before all of them.
     package let lane: Int16
     package let id: [UInt8]
 
@@ -20,6 +20,23 @@ package struct ListCursor: Equatable, Sendable {
         self.order = order
         self.lane = lane
         self.id = id + [UInt8](repeating: 0, count: max(0, ListCursor.idLength - id.count))
+    }
+
+    /// Before all rows of an instant: what is later was read when the budget of a page ended.
+    ///
+    /// - Parameters:
+    ///   - order: of the instant.
+    ///   - part: of the scan, in ms.
+    init(stoppedAt order: Int64, part: Int64) {
+        let bytes = withUnsafeBytes(of: part.bigEndian) { Array($0) }
+        self.init(order: order, lane: .min, id: [UInt8](repeating: 0, count: ListCursor.idLength - bytes.count) + bytes)
+    }
+
+    /// The part with which a scan goes on, in ms; nil: the cursor is that of a row.
+    var part: Int64? {
+        guard lane == .min else { return nil }
+        let part = id.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return part == 0 ? nil : Int64(clamping: part)
     }
 
     /// Reads a cursor's text.

@@ -19,6 +19,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import sync_playwright
 
 PASSWORD = "correct horse battery staple"
@@ -240,6 +241,18 @@ class Checks:
         if not holds:
             self.faults.append(fault)
 
+    def await_(self, holds, fault):
+        """Until it holds: after a click, the page before may still be there."""
+        end = time.monotonic() + 15
+        while time.monotonic() < end:
+            try:
+                if holds():
+                    return
+            except PlaywrightError:
+                pass  # The page was leaving.
+            time.sleep(0.05)
+        self.faults.append(fault() if callable(fault) else fault)
+
     def await_stillness(self, page):
         """By asking again: a promise of an animation that a page in the background never draws is never kept."""
         moving = "document.getAnimations().filter(animation => animation.playState === 'running').length"
@@ -291,9 +304,9 @@ class Checks:
         page.get_by_label("New password").fill(PASSWORD)
         page.get_by_label("The same again").fill(PASSWORD)
         page.get_by_role("button", name="Set the password").click()
-        self.need(page.get_by_role("heading", name="Change the password").count() == 1, "the password was not set")
+        self.await_(lambda: page.get_by_role("heading", name="Change the password").count() == 1, "the password was not set")
         page.goto(url)
-        self.need("does not work" in page.content(), "a link works twice")
+        self.await_(lambda: "does not work" in page.content(), "a link works twice")
         return page
 
     def tour(self, page):
@@ -304,7 +317,7 @@ class Checks:
         page.get_by_role("searchbox").fill(customer)
         page.keyboard.press("Enter")
         page.wait_for_url("**/customers/**")
-        self.need(page.get_by_role("heading", name="Timeline").count() == 1, "the search led to no customer")
+        self.await_(lambda: page.get_by_role("heading", name="Timeline").count() == 1, "the search led to no customer")
         self.look(page, "customer")
         page.locator(".steps .chip a").first.click()
         page.wait_for_url("**/events/**")
@@ -323,7 +336,7 @@ class Checks:
                 page.locator("tbody a").first.click()
                 self.look(page, "notification")
         page.goto(f"{self.base}/console/search?q={HOSTILE}")
-        self.need("Nothing is known" in page.content(), "a search for nothing did not say so")
+        self.await_(lambda: "Nothing is known" in page.content(), "a search for nothing did not say so")
         self.look(page, "search")
         page.goto(f"{self.base}/console/events?typ=x")
         self.look(page, "error")
@@ -339,7 +352,7 @@ class Checks:
         self.need(len(names) == 9, f"there are the charts {names}")
         for name in names:
             page.goto(f"{self.base}/console/charts/{name}?environment=Sandbox")
-            self.need(page.get_by_role("img", name=re.compile("Sandbox")).count() == 1, f"{name}: no drawing with a name")
+            self.await_(lambda: page.get_by_role("img", name=re.compile("Sandbox")).count() == 1, f"{name}: no drawing with a name")
             rows = page.locator("table tbody tr").count()
             with page.expect_download() as download:
                 page.get_by_role("link", name="All numbers as CSV").click()
@@ -352,7 +365,7 @@ class Checks:
         page.get_by_label("By", exact=True).select_option("week")
         page.get_by_role("button", name="Filter").click()
         page.wait_for_url("**by=week**")
-        self.need(page.locator("table tbody tr").count() > 20, "weeks are not more than months")
+        self.await_(lambda: page.locator("table tbody tr").count() > 20, "weeks are not more than months")
         self.look(page, "chart-weeks")
         page.goto(f"{self.base}/console/charts/active")
         self.look(page, "chart-without-numbers")
@@ -369,12 +382,12 @@ class Checks:
                 page.wait_for_url(f"**/console/{name}/**")
                 self.look(page, row)
         page.goto(f"{self.base}/console/purchases?status=revoked&product=none")
-        self.need("Nothing fits these filters" in page.content(), "an empty list of purchases does not say why")
+        self.await_(lambda: "Nothing fits these filters" in page.content(), "an empty list of purchases does not say why")
         self.look(page, "purchases-empty")
         page.get_by_role("link", name="Take all filters away").click()
         page.get_by_role("group", name="Environment").get_by_role("link", name="Sandbox").click()
         page.get_by_role("navigation").get_by_role("link", name="Events").click()
-        self.need(page.url.endswith("/console/events?env=Sandbox"), f"the environment was lost: {page.url}")
+        self.await_(lambda: page.url.endswith("/console/events?env=Sandbox"), lambda: f"the environment was lost: {page.url}")
         self.site.start_job()
         page.goto(f"{self.base}/console/")
         page.get_by_role("link", name=re.compile("jobs? runs?$")).click()
@@ -441,15 +454,15 @@ class Checks:
         page.get_by_label("Reason").fill(f"a ticket {HOSTILE}")
         page.get_by_role("button", name="Grant").click()
         page.wait_for_url(re.compile(r"/console/changes/\d+$"))
-        self.need("It is done." in page.content(), "the grant was not done")
+        self.await_(lambda: "It is done." in page.content(), "the grant was not done")
         self.look(page, "change")
         page.get_by_role("link", name="To what was changed").click()
         card = page.locator(".card", has=page.get_by_role("heading", name="extra"))
-        self.need("not active" not in card.inner_text(), "the customer does not have what was granted")
+        self.await_(lambda: "not active" not in card.inner_text(), "the customer does not have what was granted")
         page.get_by_role("navigation").get_by_role("link", name="Audit").click()
         page.wait_for_url("**/console/audit")
         granted = page.locator("tbody tr", has_text="Grant an entitlement").filter(has_text="anna")
-        self.need(granted.count() == 1, "the audit does not name who granted")
+        self.await_(lambda: granted.count() == 1, "the audit does not name who granted")
         self.look(page, "audit")
         page.goto(f"{self.base}/console/endpoints")
         page.locator("tbody a").first.click()
@@ -458,7 +471,7 @@ class Checks:
         page.get_by_label("Reason").fill("the consumer is upgraded")
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile(r"/console/changes/\d+$"))
-        self.need("It is done." in page.content(), "the endpoint was not paused")
+        self.await_(lambda: "It is done." in page.content(), "the endpoint was not paused")
 
     def many(self, page):
         """All that a list has with its filters: what will happen, the job, and the rows as a file."""
@@ -479,10 +492,10 @@ class Checks:
         number = int(page.url.rsplit("/", 1)[1])
         self.site.wait("the job", lambda: self.site.json("jobs", "show", str(number))["state"] == "done")
         page.goto(f"{self.base}/console/jobs/{number}?refresh=off")
-        self.need(page.get_by_role("heading", name="Deliveries", exact=True).count() == 1, "the job does not say what became of them")
+        self.await_(lambda: page.get_by_role("heading", name="Deliveries", exact=True).count() == 1, "the job does not say what became of them")
         self.look(page, "many-job")
         page.goto(f"{self.base}/console/audit?kind=export")
-        self.need(page.locator("tbody tr", has_text="state=dead").count() == 1, "the audit does not have the file")
+        self.await_(lambda: page.locator("tbody tr", has_text="state=dead").count() == 1, "the audit does not have the file")
 
     def persons(self, page):
         """A note on a customer, and what a transfer would come to."""
@@ -494,15 +507,15 @@ class Checks:
         page.get_by_label("Note").fill(f"They called twice.\n{HOSTILE}")
         page.get_by_role("button", name="Add a note").click()
         page.wait_for_url(re.compile(r"/console/changes/\d+$"))
-        self.need("It is done." in page.content(), "the note was not written")
+        self.await_(lambda: "It is done." in page.content(), "the note was not written")
         page.goto(url)
-        self.need("They called twice." in page.content(), "the note is not on the page")
+        self.await_(lambda: "They called twice." in page.content(), "the note is not on the page")
         page.get_by_text("Copy for the customer").click()
         self.look(page, "customer-with-note")
         page.get_by_role("link", name="Move purchases", exact=False).click()
         page.get_by_label("To the customer").fill(customers[1])
         page.get_by_role("button", name="Show what will happen").click()
-        self.need(page.get_by_role("heading", name="What will happen").count() == 1, "no preview of a transfer")
+        self.await_(lambda: page.get_by_role("heading", name="What will happen").count() == 1, "no preview of a transfer")
         self.look(page, "transfer")
 
     def without_script(self):
@@ -512,17 +525,17 @@ class Checks:
         page.get_by_label("Name").fill("anna")
         page.get_by_label("Password").fill("wrong password!")
         page.get_by_role("button", name="Log in").click()
-        self.need("is wrong" in page.content(), "a wrong password was not refused")
+        self.await_(lambda: "is wrong" in page.content(), "a wrong password was not refused")
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
-        self.need(page.url.endswith("/console/customers"), f"the log-in led to {page.url}")
+        self.await_(lambda: page.url.endswith("/console/customers"), lambda: f"the log-in led to {page.url}")
         page.locator("tbody a").first.click()
         page.locator(".steps .chip a").first.click()
         page.locator("main a[href*='/console/deliveries/']").first.click()
-        self.need("/deliveries/" in page.url, "no way from a customer to a delivery without script")
+        self.await_(lambda: "/deliveries/" in page.url, "no way from a customer to a delivery without script")
         page.locator("details.account summary").click()
         page.get_by_role("button", name="Log out").click()
-        self.need(page.url.endswith("/console/login"), f"the log-out led to {page.url}")
+        self.await_(lambda: page.url.endswith("/console/login"), lambda: f"the log-out led to {page.url}")
 
     def with_policy(self):
         page = self.context()

@@ -12,17 +12,17 @@ import Subscriptions
 /// whichever workers look for it, and wherever one is killed.
 package struct ChangeWork: Sendable {
     /// Those of the configuration.
-    private let entitlements: Set<String>
+    let entitlements: Set<String>
     private let foldSettings: FoldSettings
-    private let restoreSettings: RestoreSettings
+    let restoreSettings: RestoreSettings
     private let refundApps: Set<String>
-    private let keys: @Sendable () -> SecretSealer
-    private let clock: any WallClock
+    let keys: @Sendable () -> SecretSealer
+    let clock: any WallClock
 
     /// Failures after which a change is given up. What passes by itself is not counted.
     package static let patience: Int64 = 5
     /// The last instant that documents can write: the end of the year 9999.
-    private static let latest: Int64 = 253_402_300_799_999
+    static let latest: Int64 = 253_402_300_799_999
     /// After so many ms of meeting other transactions a change is given up: those of its target wait for it.
     package static let lockPatience: Int64 = 600_000
 
@@ -182,124 +182,9 @@ package struct ChangeWork: Sendable {
         }
     }
 
-    private func actions(_ change: Change) -> CustomerActions {
+    func actions(_ change: Change) -> CustomerActions {
         CustomerActions(
             origin: ActionTable.Origin(actor: change.user, reason: change.reason), foldSettings: foldSettings)
-    }
-
-    private static func term(_ parameters: JSON) -> GrantTerm? {
-        switch (parameters["duration"], parameters["until"]) {
-        case (let duration?, nil):
-            duration.stringValue.flatMap(GrantDuration.init(rawValue:)).map { .lasting($0) }
-        case (nil, let until?): until.intValue.map { .until($0) }
-        default: nil
-        }
-    }
-
-    private func grant(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
-        guard let entitlement = parameters["entitlement"]?.stringValue, entitlements.contains(entitlement) else {
-            return .refused("The entitlement is not in the configuration of the worker.")
-        }
-        guard let term = ChangeWork.term(parameters) else {
-            return .refused("The grant has neither a duration nor an end.")
-        }
-        let granting = try actions(change).grant(
-            entitlement, to: change.target, term, makesCustomer: false, on: connection)
-        return .done(
-            .object([
-                "entitlement": .string(entitlement), "original_transaction_id": .string(granting.grant.id),
-                "expires_at": .date(granting.grant.end), "changed": .bool(granting.isNew),
-                "events": .strings(granting.events),
-            ]))
-    }
-
-    private func revoke(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding
-    {
-        guard let entitlement = parameters["entitlement"]?.stringValue else {
-            return .refused("The change names no entitlement.")
-        }
-        let revocation = try actions(change).revoke(entitlement, from: change.target, on: connection)
-        return .done(
-            .object([
-                "entitlement": .string(entitlement), "revoked": .strings(revocation.grants.map(\.id)),
-                "changed": .bool(!revocation.grants.isEmpty), "events": .strings(revocation.events),
-            ]))
-    }
-
-    private func note(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
-        guard let text = parameters["text"]?.stringValue, !text.isEmpty,
-            text.unicodeScalars.count <= CustomerNoteTable.longest
-        else { return .refused("The note has no text, or one that is too long.") }
-        let note = try actions(change).note(text, about: change.target, on: connection)
-        return .done(.object(["note": .int(note.id)]))
-    }
-
-    private func removeNote(
-        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
-    ) throws -> ChangeEnding {
-        guard let id = parameters["note"]?.intValue else { return .refused("The change names no note.") }
-        let ids = try CustomerTable.load([change.target], on: connection)[change.target]?.appUserIDs ?? []
-        switch try CustomerNoteTable.remove(id, of: ids, by: change.user, on: connection) {
-        case .done: return .done(.object(["note": .int(id)]))
-        case .notFound: return .refused("There is no such note.")
-        case .othersNote(let author): return .refused("The note is \(author)'s.")
-        }
-    }
-
-    /// The outcomes of these name no other customer: a deletion of theirs would not find it there.
-    private func alias(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
-        guard let other = parameters["alias"]?.stringValue else { return .refused("The change names no alias.") }
-        let alias: CustomerActions.Alias
-        do {
-            alias = try actions(change).alias(
-                change.target, other, makesOther: parameters["create"] == .bool(true), on: connection)
-        } catch CustomerActions.Rejection.unknown(other) where other != change.target {
-            return .refused("No customer has the other id.")
-        }
-        return .done(.object(["ids": .int(Int64(alias.appUserIDs.count)), "changed": .bool(alias.isNew)]))
-    }
-
-    private func transfer(
-        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
-    ) throws -> ChangeEnding {
-        guard let to = parameters["to"]?.stringValue else { return .refused("The change names no other customer.") }
-        let transfer: CustomerActions.Transfer
-        do {
-            transfer = try actions(change).transfer(
-                from: change.target, to: to, only: parameters["purchase"]?.stringValue.map { [$0] } ?? [],
-                makesCustomer: false, on: connection)
-        } catch CustomerActions.Rejection.unknown(to) where to != change.target {
-            return .refused("No customer has the other id.")
-        }
-        return .done(ChangeWork.moved(transfer))
-    }
-
-    private static func moved(_ transfer: CustomerActions.Transfer) -> JSON {
-        .object([
-            "purchases": .strings(transfer.purchases.map(\.originalTransactionID)),
-            "changed": .bool(!transfer.purchases.isEmpty), "events": .strings(transfer.events),
-        ])
-    }
-
-    private func claim(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
-        guard let app = parameters["app"]?.stringValue, let id = parameters["purchase"]?.stringValue,
-            let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
-        else { return .refused("The change names no purchase.") }
-        let claim = try actions(change).claim(
-            PurchaseKey(app: app, environment: environment, originalTransactionID: id), by: change.target,
-            settings: restoreSettings, makesCustomer: false, on: connection)
-        switch claim {
-        case .theirs: return .done(.object(["claim": .string("theirs"), "changed": .bool(false)]))
-        case .joined(let alias):
-            return .done(
-                .object([
-                    "claim": .string("joined"), "ids": .int(Int64(alias.appUserIDs.count)), "changed": .bool(true),
-                ]))
-        case .moved(let transfer):
-            return .done(
-                .object(
-                    [JSON.Member(name: "claim", value: .string("moved"))] + (ChangeWork.moved(transfer).members ?? [])))
-        }
     }
 
     /// As the command does; a worker sends the answer to Apple.
@@ -340,89 +225,6 @@ package struct ChangeWork: Sendable {
         return PurchaseKey(app: app, environment: environment, originalTransactionID: id)
     }
 
-    /// As the command does. The secret leaves this process sealed to the key of the one that asked: the console's role, which reads
-    /// the job, has no use of it, and neither has a copy of the database.
-    private func rotate(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding
-    {
-        guard let key = parameters[ChangeVersions.answerKey]?.stringValue.flatMap(Hex.decode),
-            key.count == AnswerKey.size, let overlap = parameters["overlap"]?.intValue,
-            (0...EndpointSecrets.overlapLimit.milliseconds).contains(overlap)
-        else { return .refused("The change has no key for the answer, or no overlap of at most 30 days.") }
-        let rotated: EndpointSecrets.Rotated?
-        do {
-            rotated = try EndpointSecrets.rotate(
-                of: change.target, overlap: .milliseconds(overlap), sealer: keys(), now: clock.now(), on: connection)
-        } catch let many as EndpointSecrets.TooMany {
-            return .refused(
-                "\(EndpointSecrets.limit) secrets of the endpoint are valid already, the first until"
-                    + " \(Timestamp.text(many.firstEnd)); a shorter overlap ends the former ones earlier.")
-        } catch let missing as SealingKeyRegister.Missing {
-            return .refused("The worker cannot seal a secret: \(missing).")
-        }
-        guard let rotated else { return .refused("There is no endpoint \(change.target).") }
-        guard
-            let sealed = try? AnswerKey.seal(
-                Array(rotated.secret.text.utf8), to: key, context: change.sealingContext)
-            // What was rotated is rolled back with it.
-        else { throw NoAnswerKey() }
-        return .done(
-            .object([
-                "endpoint": .string(change.target), "former_secrets_end_at": .date(rotated.formerEnd),
-                "public_key": .text(rotated.publicKey.map(WebhookPublicKey.text)),
-                Change.sealed: .string(Hex.encode(sealed)),
-            ]))
-    }
-
-    /// The key for an answer is one to which nothing can be sealed.
-    struct NoAnswerKey: Error, CustomStringConvertible {
-        let description = "the key for the answer is not one of X25519"
-    }
-
-    private func resend(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
-        guard let id = DeliveryID(text: change.target) else { return .refused("The target is no id of a delivery.") }
-        switch try DeliveryRepair.resend(id, now: clock.now(), on: connection) {
-        case .reopened: return .done(.object(["state": .string("pending")]))
-        case .blocked: return .done(.object(["state": .string("blocked")]))
-        case .notFound: return .refused("There is no delivery \(id.text).")
-        case .endpointDisabled(let reason):
-            return .refused("The endpoint of the delivery is disabled or removed (\(reason)).")
-        case .gone(let reason): return .refused("The delivery cannot be sent any more: \(reason).")
-        }
-    }
-
-    private func resendEvent(
-        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
-    ) throws -> ChangeEnding {
-        guard let id = UUIDText.bytes(change.target), let event = try EventQuery.find(id, on: connection).first else {
-            return .refused("There is no event \(change.target).")
-        }
-        let endpoint = parameters["endpoint"]?.stringValue
-        switch try EventRepair.resend(event, to: endpoint, now: clock.now(), on: connection) {
-        case .notFound: return .refused("There is no event \(change.target).")
-        case .gone: return .refused("The event is too old: its body is not kept any more.")
-        case .done(let sent, let skipped):
-            guard !sent.isEmpty else {
-                let reasons = skipped.map { "\($0.endpoint): \($0.reason)" }.joined(separator: "; ")
-                return .refused(
-                    skipped.isEmpty
-                        ? endpoint.map { "There is no endpoint \($0)." } ?? "No endpoint takes this event."
-                        : "No endpoint can have it: \(reasons).")
-            }
-            return .done(
-                .object([
-                    "sent": .array(
-                        sent.map {
-                            .object([
-                                "endpoint": .string($0.endpoint), "delivery": .string($0.delivery.text),
-                                "state": .string($0.isBlocked ? "blocked" : "pending"),
-                            ])
-                        }),
-                    "skipped": .array(
-                        skipped.map { .object(["endpoint": .string($0.endpoint), "reason": .string($0.reason)]) }),
-                ]))
-        }
-    }
-
     /// Waits for the step of the job that is being taken.
     private func cancel(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
         guard let id = Int64(change.target), let job = try JobTable.find(id, on: connection) else {
@@ -452,41 +254,5 @@ package struct ChangeWork: Sendable {
             "matched": .int(job.counts.matched), "queued": .int(job.counts.queued),
             "skipped": .int(job.counts.skipped),
         ])
-    }
-
-    private func reprocess(
-        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
-    ) throws -> ChangeEnding {
-        guard let app = parameters["app"]?.stringValue,
-            let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
-        else { return .refused("The change names no app and environment.") }
-        let outcome = try NotificationRepair.reprocess(
-            uuid: change.target, app: app, environment: environment, on: connection)
-        switch outcome {
-        case .queued: return .done(.object(["state": .string("pending")]))
-        case .notFound, .ambiguous:
-            return .refused("There is no notification \(change.target) of \(app) in \(environment.rawValue).")
-        case .dropped(let received):
-            return .refused("The notification came \(Timestamp.text(received)) and is not kept any more.")
-        }
-    }
-
-    /// The worker's lanes hold or release the deliveries, as after the command.
-    private func steer(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
-        let isThere: Bool
-        switch change.kind {
-        case .endpointEnable: isThere = try EndpointTable.enable(change.target, on: connection)
-        case .endpointDisable:
-            isThere = try EndpointTable.disable(
-                change.target, reason: EndpointDisabling.byOperator.text, on: connection)
-        default:
-            guard let until = parameters["until"]?.intValue else { return .refused("The pause has no end.") }
-            guard (0...ChangeWork.latest).contains(until) else {
-                return .refused("The pause ends at no time between 1970 and the year 9999.")
-            }
-            isThere = try EndpointTable.pause(change.target, until: until, on: connection)
-        }
-        guard isThere else { return .refused("There is no endpoint \(change.target).") }
-        return .done(.object(["endpoint": .string(change.target)]))
     }
 }

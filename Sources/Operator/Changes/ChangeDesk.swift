@@ -148,54 +148,68 @@ package struct ChangeDesk: Sendable {
         if let known, known != .mismatch {
             return try asked(known, kind)
         }
-        let reason: String
-        var found: ChangeRoute.Subject
-        var answerKey: AnswerKey?
+        let (request, answerKey): (ChangeTable.Request, AnswerKey?)
         do {
-            let plan = try ChangeDesk.plan(text, now: now)
-            reason = try kind.needsReason ? body.reason() : body.optionalReason() ?? "a note"
-            // Times count from when they were shown.
-            found = try DatabaseDesk.ask(settings, for: viewer, now: plan?.made ?? now, on: connection) { desk in
-                var found = try route.find(desk, PathValues(values: subject), &body)
-                guard let plan else { return found }
-                let digest = try ChangeVersions.digest(
-                    found.kind ?? kind, found.target, found.parameters, on: connection)
-                guard digest == plan.digest else { throw DeskError.changedMeanwhile(ChangeVersions.changed) }
-                // A worker compares once more.
-                found.parameters = found.parameters.adding(ChangeVersions.member, .string(Hex.encode(digest)))
-                return found
-            }
-            try body.finish()
-            kind = found.kind ?? kind
-            if kind == .purchaseExtend {
-                // Apple's name for it, beside which its own entry of it stands.
-                found.parameters = found.parameters.adding(
-                    ChangeVersions.requestID, .string(UUIDText.upper(SecureRandom.bytes(16)).lowercased()))
-            }
-            if kind == .endpointRotateSecret {
-                let key = try AnswerKey()
-                found.parameters = found.parameters.adding(
-                    ChangeVersions.answerKey, .string(Hex.encode(key.publicKey)))
-                answerKey = key
-            }
+            (request, answerKey) = try self.request(
+                route, kind, subject, &body, by: viewer, from: origin, idempotencyKey, fingerprint, insisting: text,
+                now: now, on: connection)
         } catch let error as DeskError {
             // The request under the key was another one, whatever is wrong with this one.
             if let known { return try asked(known, kind) }
             throw error
         }
+        var new = try asked(try write(request, on: connection), request.kind)
+        if !new.isRepeated { new.answerKey = answerKey }
+        return new
+    }
+
+    /// What is to be written down, and the key that opens a secret in the outcome.
+    private func request(
+        _ route: ChangeRoute, _ asked: ChangeKind, _ subject: [String: String], _ body: inout ChangeBody,
+        by viewer: Viewer, from origin: ChangeOrigin, _ idempotencyKey: String, _ fingerprint: [UInt8],
+        insisting text: String?, now: Int64, on connection: PostgresConnection
+    ) throws -> (ChangeTable.Request, AnswerKey?) {
+        let plan = try ChangeDesk.plan(text, now: now)
+        let reason = try asked.needsReason ? body.reason() : body.optionalReason() ?? "a note"
+        // Times count from when they were shown.
+        var found = try DatabaseDesk.ask(settings, for: viewer, now: plan?.made ?? now, on: connection) { desk in
+            var found = try route.find(desk, PathValues(values: subject), &body)
+            guard let plan else { return found }
+            let digest = try ChangeVersions.digest(
+                found.kind ?? asked, found.target, found.parameters, on: connection)
+            guard digest == plan.digest else { throw DeskError.changedMeanwhile(ChangeVersions.changed) }
+            // A worker compares once more.
+            found.parameters = found.parameters.adding(ChangeVersions.member, .string(Hex.encode(digest)))
+            return found
+        }
+        try body.finish()
+        let kind = found.kind ?? asked
+        var answerKey: AnswerKey?
+        if kind == .purchaseExtend {
+            // Apple's name for it, beside which its own entry of it stands.
+            found.parameters = found.parameters.adding(
+                ChangeVersions.requestID, .string(UUIDText.upper(SecureRandom.bytes(16)).lowercased()))
+        }
+        if kind == .endpointRotateSecret {
+            let key = try AnswerKey()
+            found.parameters = found.parameters.adding(ChangeVersions.answerKey, .string(Hex.encode(key.publicKey)))
+            answerKey = key
+        }
         let request = ChangeTable.Request(
             kind, found.target, parameters: found.parameters, reason: reason, by: origin,
             idempotencyKey: idempotencyKey, fingerprint: fingerprint)
+        return (request, answerKey)
+    }
+
+    private func write(_ request: ChangeTable.Request, on connection: PostgresConnection) throws -> ChangeTable.Answer {
         do {
-            var new = try asked(try ChangeTable.ask(request, on: connection), kind)
-            if !new.isRepeated { new.answerKey = answerKey }
-            return new
+            return try ChangeTable.ask(request, on: connection)
         } catch let error as ChangeTable.TooMany {
             throw DeskError(
                 429, "too_many_jobs",
                 "\(error.limit) of your jobs are running already; wait until one has ended, or cancel one.",
                 retryAfter: 10)
-        } catch let error as PostgresError where error.sqlstate == "42501" {
+        } catch let error as PostgresError where error.isForbidden {
             // A kind that is younger than the schema.
             throw DeskError.unavailable("The database has an older schema: run `entitled migrate`.")
         }

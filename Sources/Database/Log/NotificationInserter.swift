@@ -42,6 +42,15 @@ package struct NotificationInserter {
         INSERT INTO entitled.pending (lane, seq) SELECT lane, seq FROM input JOIN fresh USING (seq) RETURNING seq
         """
 
+    /// A commit of its own, which waits for the log on disk and for the synchronous standbys, as one with rows does.
+    ///
+    /// Known rows may be on the primary alone: it was restarted, or the wait was cancelled, while their commit waited for a
+    /// standby. Without something in the log Postgres would not wait, hence an empty message there.
+    private static let confirm = """
+        WITH durable AS MATERIALIZED (SELECT \(Durability.setting))
+        SELECT pg_logical_emit_message(true, 'entitled', '')::text FROM durable
+        """
+
     private let sequence: SequenceGenerator
     private let clock: any WallClock
     /// What this connection has put there: another one may lead to another server, which may have lost it.
@@ -85,6 +94,7 @@ package struct NotificationInserter {
         for row in rows {
             fresh.insert(try row.int("seq"))
         }
+        if fresh.isEmpty { try connection.query(NotificationInserter.confirm) }
         return numbers.map { fresh.contains($0) ? .accepted : .duplicate }
     }
 

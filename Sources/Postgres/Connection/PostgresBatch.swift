@@ -70,6 +70,8 @@ extension PostgresConnection {
             }
         }
         if let failure { throw failure }
+        // A batch outside a transaction commits at its end.
+        try checkConfirmed()
         return rows
     }
 

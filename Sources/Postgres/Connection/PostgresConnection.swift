@@ -16,6 +16,7 @@ package final class PostgresConnection {
     /// Set when the protocol is in a state that no statement gets out of.
     var isBroken = false
     private var planned = PlannedStatements()
+    private let notices = PostgresNotices()
 
     /// Connects; blocks for at most the connect timeout for each host.
     ///
@@ -32,7 +33,8 @@ package final class PostgresConnection {
             throw PostgresError(.connection, PostgresError.firstLine(PQerrorMessage(handle)))
         }
         // Otherwise libpq prints the server's notices to standard error.
-        PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        PQsetNoticeReceiver(
+            handle, { PostgresNotices.receive($1, by: $0) }, Unmanaged.passUnretained(notices).toOpaque())
         self.handle = handle
         self.canceller = canceller
         canceller.follow(handle)
@@ -189,7 +191,9 @@ package final class PostgresConnection {
         guard let result else { throw lost(commits: commits) }
         switch PQresultStatus(result) {
         case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC:
-            return PostgresRows(result, of: statement)
+            let rows = PostgresRows(result, of: statement)
+            try checkConfirmed()
+            return rows
         case _ where PostgresConnection.isCopy(result):
             PQclear(result)
             isBroken = true
@@ -198,6 +202,16 @@ package final class PostgresConnection {
             defer { PQclear(result) }
             throw failure(result, commits: commits)
         }
+    }
+
+    /// Throws where a commit was answered that no synchronous standby has: a failover would take it back.
+    func checkConfirmed() throws(PostgresError) {
+        guard notices.takeUnconfirmed() else { return }
+        isBroken = true
+        throw PostgresError(
+            .connection,
+            "the wait for a synchronous standby was cancelled: the commit is on the primary alone",
+            outcomeUnknown: true)
     }
 
     private static func isCopy(_ result: OpaquePointer) -> Bool {

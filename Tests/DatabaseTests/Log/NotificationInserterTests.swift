@@ -64,6 +64,41 @@ import Testing
         #expect(try connection.query("SHOW synchronous_commit").one().text(0) == "off")
     }
 
+    /// A failover would take back what the primary alone has, however it came to be visible there.
+    @Test func `nothing is acknowledged that no synchronous standby has`() throws {
+        let cluster = try TestCluster()
+        let database = try cluster.makeMigratedDatabase()
+        let owner = try database.connect()
+        func wait(for standby: String) throws {
+            try owner.query("ALTER SYSTEM SET synchronous_standby_names = '\(standby)'")
+            try owner.query("SELECT pg_reload_conf()")
+            try eventually("the server has it") {
+                try database.texts("SELECT current_setting('synchronous_standby_names')") == [standby]
+            }
+        }
+        func inserting(_ notification: NewNotification) -> TestThread<[NotificationInserter.InsertResult]> {
+            TestThread {
+                var inserter = Sample.inserter()
+                return try inserter.insert([notification], on: try database.connect(role: "entitled_ingest"))
+            }
+        }
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE lower(wait_event) = 'syncrep'"
+        let notification = try Sample.notification(Sample.uuid(1))
+        try wait(for: "missing")
+
+        let first = inserting(notification)
+        try eventually("its commit waits") { try database.count(waiting) == 1 }
+        try owner.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE lower(wait_event) = 'syncrep'")
+        let error = #expect(throws: PostgresError.self) { try first.value() }
+        #expect(error?.outcomeUnknown == true && error?.isConnectionLost == true, "\(String(describing: error))")
+        #expect(try database.count("SELECT count(*) FROM entitled.notification") == 1)
+
+        let second = inserting(notification)
+        try eventually("the answer for a known one waits") { try database.count(waiting) == 1 }
+        try wait(for: "")
+        #expect(try second.value() == [.duplicate])
+    }
+
     @Test func `two processes with the same notifications in opposite order do not deadlock`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         let threads = [UInt16(1), 2, 3].map { node in

@@ -193,8 +193,15 @@ class Cluster:
             candidates = [n for n, a in NODES.items() if http_status(f"{a}:8008", "/synchronous") == 200]
             body = json.dumps({"leader": name, "candidate": candidates[0]}).encode()
             request = urllib.request.Request(f"http://{NODES[name]}:8008/switchover", data=body, method="POST")
-            with urllib.request.urlopen(request, timeout=30):
-                pass
+            for left in range(30, -1, -1):
+                try:
+                    with urllib.request.urlopen(request, timeout=30):
+                        return
+                except urllib.error.HTTPError as error:
+                    # 412: what Patroni has written of its members is older than what they answer themselves.
+                    if error.code != 412 or left == 0:
+                        raise
+                    time.sleep(1)
 
     def mend(self, fault, name):
         if fault == "kill":

@@ -24,14 +24,7 @@ package final class PostgresConnection {
     package init(
         _ target: PostgresTarget, canceller: PostgresCanceller = PostgresCanceller()
     ) throws(PostgresError) {
-        let keywords = try target.keywords()
-        guard let handle = PostgresConnection.connect(keywords) else {
-            throw PostgresError(.connection, "out of memory")
-        }
-        guard PQstatus(handle) == CONNECTION_OK else {
-            defer { PQfinish(handle) }
-            throw PostgresError(.connection, PostgresError.firstLine(PQerrorMessage(handle)))
-        }
+        let handle = try PostgresConnection.connect(try target.keywords())
         // Otherwise libpq prints the server's notices to standard error.
         PQsetNoticeReceiver(
             handle, { PostgresNotices.receive($1, by: $0) }, Unmanaged.passUnretained(notices).toOpaque())
@@ -45,8 +38,16 @@ package final class PostgresConnection {
         PQfinish(handle)
     }
 
-    private static func connect(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
-        withLists(of: keywords) { PQconnectdbParams($0, $1, 0) }
+    private static func connect(_ keywords: [(name: String, value: String)]) throws(PostgresError) -> OpaquePointer {
+        if var race = HostRace(keywords) { return try race.run() }
+        guard let handle = withLists(of: keywords, { PQconnectdbParams($0, $1, 0) }) else {
+            throw PostgresError(.connection, "out of memory")
+        }
+        guard PQstatus(handle) == CONNECTION_OK else {
+            defer { PQfinish(handle) }
+            throw PostgresError(.connection, PostgresError.firstLine(PQerrorMessage(handle)))
+        }
+        return handle
     }
 
     /// Keywords as libpq takes them: lists of names and of values, each with a null at its end.

@@ -36,7 +36,7 @@ package final class PostgresSession: @unchecked Sendable {
     ///   - epoch: a connection of an earlier epoch is closed before its next use.
     package init(
         _ target: PostgresTarget, logger: Logger = .silent,
-        backOff: ClosedRange<Duration> = .milliseconds(100)...Duration.seconds(5),
+        backOff: ClosedRange<Duration> = .milliseconds(100)...Duration.seconds(2),
         epoch: ConnectionEpoch = ConnectionEpoch(),
         prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) {

@@ -9,7 +9,7 @@ package struct PostgresTarget: Sendable, Equatable {
         case standby
     }
 
-    /// A libpq connection string or URL; several hosts are tried in order.
+    /// A libpq connection string or URL; several hosts are tried in order (`HostRace`).
     package let url: Redacted<String>
     /// The role taken at the start of the connection (`options=-c role=…`); PgBouncer drops it.
     package let role: String?

@@ -70,6 +70,28 @@ import Testing
         #expect(try connection.query("SELECT current_database()::text").one().text(0) == database.name)
     }
 
+    /// As where its network was cut: libpq would wait for it as long as for none.
+    @Test func `a host that does not answer delays the next by a moment`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let socket = database.url.split(separator: "=").last.map(String.init) ?? ""
+        let silent = try TemporaryFolder.make()
+        defer { TemporaryFolder.remove(silent) }
+        let server = try SilentPostgres(in: silent)
+        defer { withExtendedLifetime(server) {} }
+        for hosts in ["\(silent),\(socket)", "\(silent),\(silent),\(socket)", "\(silent),/tmp/none,\(socket)"] {
+            let url = "postgresql://entitled@/\(database.name)?host=\(hosts)&connect_timeout=60"
+            let began = ContinuousClock.now
+            let connection = try PostgresConnection(PostgresTarget(url: url))
+            #expect(try connection.query("SELECT current_database()::text").one().text(0) == database.name)
+            #expect(ContinuousClock.now - began < .seconds(10), "\(hosts)")
+        }
+        let error = #expect(throws: PostgresError.self) {
+            try PostgresConnection(PostgresTarget(url: "host=\(silent),/tmp/none dbname=x connect_timeout=2"))
+        }
+        #expect(error?.isConnectionLost == true)
+        #expect(error?.message.contains("timeout expired") == true && error?.message.contains("/tmp/none") == true)
+    }
+
     @Test func `of several hosts a standby is not taken`() throws {
         let database = try TestCluster.shared.makeDatabase()
         let socket = database.url.split(separator: "=").last.map(String.init) ?? ""

@@ -87,6 +87,28 @@ struct HangingCommitTests {
         try eventually("both are ready again") { try isReady(ingest) && isReady(worker) }
     }
 
+    @Test(.timeLimit(.minutes(2)))
+    func `a command tells what its statement waits for`() throws {
+        try wait(for: "missing")
+        let command = try site.start("users", "add", "anna", "--role", "operator")
+        try eventually(timeout: .seconds(30), "it tells the reason") {
+            command.log.contains("entitled: waiting for a synchronous standby of Postgres")
+        }
+        try wait(for: "")
+        #expect(try command.wait() == 0)
+
+        let holder = try database.connect()
+        try holder.query("BEGIN")
+        try holder.query("SET LOCAL application_name = 'a report'")
+        try holder.query("LOCK TABLE entitled.console_user")
+        let blocked = try site.start("users", "list")
+        try eventually(timeout: .seconds(30), "it names the holder; it said: \(blocked.log)") {
+            blocked.log.contains("entitled: waiting for a lock or the end of a transaction of a report (process ")
+        }
+        try holder.query("COMMIT")
+        #expect(try blocked.wait() == 0 && blocked.text.contains("anna"))
+    }
+
     /// `remote_apply` is more than what durability here needs; `local` is less.
     @Test func `what the server asks of commits is raised, and never lowered`() throws {
         for (set, wanted) in [("remote_apply", "remote_apply"), ("off", "on"), ("local", "on"), ("on", "on")] {

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Daemon
+import Postgres
 
 /// The program: finds the command that is asked for and runs it.
 package struct Program: Sendable {
@@ -15,13 +16,15 @@ package struct Program: Sendable {
         let surroundings = ConfigurationContext.ofProcess()
         return run(
             words, terminal: .ofProcess(surroundings.environment), standardInput: { FileReading.read(0) },
-            surroundings: surroundings)
+            surroundings: surroundings, explainsWaits: true)
     }
 
     /// Runs one command line in these surroundings. The exit status: 0 done, 1 it could not be done, 2 wrong use.
+    ///
+    /// - Parameter explainsWaits: whether standard error tells what the database's statements wait for, in the whole process.
     package func run(
         _ words: [String], terminal: Terminal, standardInput: @escaping @Sendable () -> FileReading,
-        surroundings: ConfigurationContext
+        surroundings: ConfigurationContext, explainsWaits: Bool = false
     ) -> Int32 {
         do {
             switch try ArgumentParser.parse(words, root, of: .entitled) {
@@ -40,6 +43,9 @@ package struct Program: Sendable {
                     surroundings: surroundings,
                     configurationFile: global.text("--config"))
                 let command = try make(parsed)
+                if explainsWaits, !(command is any ServingCommand) {
+                    StatementWaits.begin { terminal.complain($0) }
+                }
                 context.remote = try RemoteOptions.client(for: command, path, parsed, context)
                 return try run(command, parsed, context)
             }

@@ -5,7 +5,7 @@ import CLI
 import Daemon
 
 /// `entitled api`, and with `--routes` the list of what the REST listener answers, and with which key.
-struct APICommand: ParsableCommand {
+struct APICommand: ParsableCommand, ServingCommand {
     static let configuration = CommandConfiguration(
         "api", "Run the REST listener for apps and backends.", discussion: RoleProcess.ending,
         examples: ["api --config /etc/entitled/entitled.json5", "api --routes"])

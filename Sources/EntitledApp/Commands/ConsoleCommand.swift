@@ -1,7 +1,7 @@
 import CLI
 
 /// `entitled console`.
-struct ConsoleCommand: ParsableCommand {
+struct ConsoleCommand: ParsableCommand, ServingCommand {
     static let configuration = CommandConfiguration(
         "console", "Run the listener for operators: the web console and the operator API.",
         discussion:

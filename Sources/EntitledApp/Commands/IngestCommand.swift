@@ -1,7 +1,7 @@
 import CLI
 
 /// `entitled ingest`.
-struct IngestCommand: ParsableCommand {
+struct IngestCommand: ParsableCommand, ServingCommand {
     static let configuration = CommandConfiguration(
         "ingest", "Run the endpoint for Apple: verify and store notifications.", discussion: RoleProcess.ending,
         examples: ["ingest --config /etc/entitled/entitled.json5"])

@@ -8,6 +8,9 @@ import HTTP
 import Postgres
 import Schemas
 
+/// A command that serves until it is told to end, and writes a log.
+protocol ServingCommand: Command {}
+
 /// The process of `entitled ingest`, `worker`, `api`, `console` and `run`, until it is told to end.
 struct RoleProcess {
     enum Role: String, Sendable {

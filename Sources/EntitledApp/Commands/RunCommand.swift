@@ -1,7 +1,7 @@
 import CLI
 
 /// `entitled run`.
-struct RunCommand: ParsableCommand {
+struct RunCommand: ParsableCommand, ServingCommand {
     static let configuration = CommandConfiguration(
         "run", "Run ingest, worker, api and console in one process.",
         discussion: "For small installations and for trying it out. Without database.url a private Postgres cluster is"

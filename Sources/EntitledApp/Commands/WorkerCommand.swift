@@ -1,7 +1,7 @@
 import CLI
 
 /// `entitled worker`.
-struct WorkerCommand: ParsableCommand {
+struct WorkerCommand: ParsableCommand, ServingCommand {
     static let configuration = CommandConfiguration(
         "worker", "Run a worker: apply notifications and send webhooks.",
         discussion: "Any number may run, on any hosts. " + RoleProcess.ending,

@@ -20,9 +20,11 @@ package final class PostgresConnection {
 
     /// Connects; blocks for at most the connect timeout for each host.
     ///
-    /// - Parameter canceller: what another thread cancels this connection's statements with.
+    /// - Parameters:
+    ///   - canceller: what another thread cancels this connection's statements with.
+    ///   - isWatched: whether `StatementWaits` tells what it waits for.
     package init(
-        _ target: PostgresTarget, canceller: PostgresCanceller = PostgresCanceller()
+        _ target: PostgresTarget, canceller: PostgresCanceller = PostgresCanceller(), isWatched: Bool = true
     ) throws(PostgresError) {
         let handle = try PostgresConnection.connect(try target.keywords())
         // Otherwise libpq prints the server's notices to standard error.
@@ -31,6 +33,7 @@ package final class PostgresConnection {
         self.handle = handle
         self.canceller = canceller
         canceller.follow(handle)
+        if isWatched { StatementWaits.follow(self, target) }
     }
 
     deinit {

@@ -12,9 +12,9 @@ package struct PostgresTarget: Sendable, Equatable {
     /// A libpq connection string or URL; several hosts are tried in order (`HostRace`).
     package let url: Redacted<String>
     /// The role taken at the start of the connection (`options=-c role=…`); PgBouncer drops it.
-    package let role: String?
+    package private(set) var role: String?
     /// As `pg_stat_activity` shows the connection, unless the URL says otherwise.
-    package let applicationName: String
+    package private(set) var applicationName: String
     /// For each host; whole seconds, at least two, because libpq counts so.
     package private(set) var connectTimeout: Duration
     /// Which of several hosts is meant, where the URL does not say.
@@ -63,6 +63,14 @@ package struct PostgresTarget: Sendable, Equatable {
             given["options"] = given["options"].map { "\($0) \(option)" } ?? option
         }
         return given.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    /// The same as the login role, for asking what a statement waits for.
+    func forWaits() -> PostgresTarget {
+        var target = with(connectTimeout: .seconds(3))
+        target.role = nil
+        target.applicationName = "entitled waits"
+        return target
     }
 
     func with(connectTimeout: Duration) -> PostgresTarget {

@@ -215,7 +215,8 @@ struct UpgradeUnderLoadTests {
             usleep(delay * 1000)
             migrating.kill()
             _ = try migrating.wait()
-            #expect([began, SchemaVersion.current].contains(try version(database)))
+            // Each version on the way is whole.
+            #expect((began...SchemaVersion.current).contains(try version(database)))
         }
         try scene.site.run("migrate")
         let refused = scene.refused

@@ -102,10 +102,10 @@ final class Site: Sendable {
     func run(_ arguments: String..., status: Int32 = 0) throws -> Program { try run(arguments, status: status) }
 
     @discardableResult
-    func run(_ arguments: [String], status: Int32 = 0) throws -> Program {
+    func run(_ arguments: [String], status: Int32 = 0, timeout: Duration = .seconds(40)) throws -> Program {
         let command = try Program(
             running: [program.read { $0 }] + arguments + ["--config", "\(folder)/entitled.json5"], folder: folder)
-        let found = try command.wait()
+        let found = try command.wait(timeout: timeout)
         guard found == status else {
             throw TestFailure("\(arguments.joined(separator: " ")) ended with \(found): \(command.log)")
         }

@@ -26,7 +26,8 @@ struct UpgradeUnderLoadTests {
     }
 
     private func expectNoDifferences(_ site: Site) throws {
-        let rebuilt = try site.run("rebuild", "--dry-run", "--json")
+        // Ten minutes of load are 20,000 customers.
+        let rebuilt = try site.run(["rebuild", "--dry-run", "--json"], timeout: .seconds(300))
         #expect(rebuilt.document?["differences"] == .int(0), "\(rebuilt.text)")
     }
 

@@ -155,7 +155,7 @@ package struct ImportWork: JobRunner {
             job.cursor = progress.words
             job.counts = JobCounts(
                 matched: progress.rows, queued: progress.imported, skipped: progress.unknown + progress.refused)
-            job.fraction = isOver ? 1 : Double(progress.position.offset) / Double(max(1, file.size))
+            job.fraction = isOver ? 1 : file.share(progress.position.offset)
             if isOver { job.state = .done }
             if isNew { FailPoint.importBeforeCommit.pass() }
         }.job

@@ -78,7 +78,7 @@ struct ImportRowTests {
         ([], "empty"), (Array("app_user_id,app_user_id,jws\n".utf8), "twice"),
         (Array("rc_original_app_user_id;store_transaction_id\n".utf8), "column store is missing"),
         (Array("rc_original_app_user_id;store\n".utf8), "neither the column"),
-        ([0xff, 0xfe, 0x61, 0x00], "UTF-16"), ([0x1f, 0x8b, 8], "gzip"), ([0x50, 0x4b, 3, 4], "workbook"),
+        ([0xff, 0xfe, 0x61, 0x00], "UTF-16"), ([0x1f, 0x8b, 8], "gzip twice"), ([0x50, 0x4b, 3, 4], "workbook"),
         (Array("\"app_user_id,jws\nx,y\n".utf8), "never closed"),
     ]
 

@@ -103,6 +103,22 @@ struct ImportRowTests {
         #expect(reason.contains(part), "\(reason)")
     }
 
+    /// As databases print them; without a zone they are UTC.
+    @Test(arguments: [
+        "2026-11-21 01:02:03+00", "2026-11-21 01:02:03.456789+00", "2026-11-21 02:02:03+01",
+        "2026-11-21 06:32:03+05:30",
+        "2026-11-20 21:02:03.4-0400", "2026-11-21 01:02:03", "2026-11-21 01:02:03.456 UTC", "2026-11-21T01:02:03Z",
+        "1795222923", "1795222923456",
+    ])
+    func `times are read as Postgres and others print them`(text: String) throws {
+        let reading = try read("app_user_id,original_transaction_id,first_seen\nu1,20001,\(text)\n").first
+        guard case .row(let row)? = reading else {
+            Issue.record("\(String(describing: reading))")
+            return
+        }
+        #expect((row.firstSeen ?? 0) / 1000 == 1_795_222_923, "\(row.firstSeen ?? 0)")
+    }
+
     @Test func `the place of a job is read as it was written, and nothing else is`() {
         var progress = ImportProgress()
         progress.position = CSVReader.Position(offset: 77, line: 3)

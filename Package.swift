@@ -30,6 +30,7 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // epoll and eventfd, which Glibc's module leaves out.
     .target(name: "CLinux", cSettings: hardening),
     // The rename that replaces nothing, which Glibc's module leaves out.
@@ -96,7 +97,7 @@ let modules: [Target] = [
     .target(
         name: "Duties",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStore", "AppStoreAPI", "Subscriptions", "Database", "Ingest",
+            "CZlib", "Base", "Daemon", "Crypto", "Postgres", "AppStore", "AppStoreAPI", "Subscriptions", "Database", "Ingest",
             "Customers",
         ]),
     // REST v1 for apps and backends.

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 import FoundationEssentials
 import Glibc
 import Postgres
@@ -59,6 +60,24 @@ struct ExportCommandTests {
         try site.run("export", "transactions", "--output", "/dev/stdout", "--json", status: 2)
         let sandbox = try site.run("export", "transactions", "--environment", "Sandbox").text
         #expect(sandbox.split(separator: "\r\n").count == 1)
+        // In a folder it has a name as RevenueCat's files have it, from which readers take the time.
+        let folder = "\(site.folder)/exports"
+        mkdir(folder, 0o755)
+        let before = SystemClock().now() / 1000
+        let named = try #require(
+            try site.run("export", "transactions", "--output", folder, "--json").document?["file"]?.stringValue)
+        let seconds = try #require(named.wholeMatch(of: /.*\/exports\/transactions_(\d{10})\.csv/)?.1)
+        #expect((before...SystemClock().now() / 1000).contains(Int64(seconds) ?? 0))
+        #expect(try String(contentsOfFile: named, encoding: .utf8) == text && mode(named) == 0o600)
+        // The same rows with other characters between the fields.
+        for (name, character) in [("semicolon", ";"), ("tab", "\t")] {
+            let other = try site.run("export", "transactions", "--delimiter", name).text
+            #expect(other.hasPrefix("rc_original_app_user_id\(character)rc_last_seen_app_user_id_alias\(character)"))
+            let file = "\(site.folder)/\(name).csv"
+            try site.run("export", "transactions", "--delimiter", name, "--output", file)
+            #expect(try site.run("compare", "--csv", file, "--app", "demo", "--json").document?["same"] == .int(3))
+        }
+        try site.run("export", "transactions", "--delimiter", "|", status: 2)
         let customers = "\(site.folder)/customers.csv"
         #expect(try site.run("export", "customers", "--output", customers, "--json").document?["rows"] == .int(3))
         try site.run("export", "customers", "--force", status: 2)

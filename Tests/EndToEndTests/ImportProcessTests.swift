@@ -2,57 +2,20 @@ import Base
 import Daemon
 import Database
 import FoundationEssentials
-import HTTP
-import StoreSimulator
 import TestSupport
 import Testing
 
 /// `entitled import` as a program, with `storesim serve` as Apple.
 @Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct ImportProcessTests {
-    private static var storesim: String { Program.path.replacing(/entitled$/, with: "storesim") }
-
-    private func serve(_ folder: String) throws -> (program: Program, document: JSON) {
-        let store = try Program(
-            running: [Self.storesim, "serve", "--dir", "\(folder)/store", "--json", "--seed", "5"], folder: folder)
-        try eventually("the store listens") { store.document?["base_url"] != nil }
-        return (store, try #require(store.document))
-    }
-
-    private func originals(_ url: String) throws -> [String] {
-        let client = try HTTPClient(
-            configuration: HTTPClientConfiguration(
-                allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }, responseLimit: 1 << 20),
-            logger: .silent, metrics: Metrics())
-        client.start()
-        defer { client.stop() }
-        let request = OutgoingRequest(url: "\(url)/control/customers", method: "GET")
-        guard case .response(let response) = client.sendAndWait(request) else { throw TestFailure("no answer") }
-        let customers = try JSON(parsing: response.body)["customers"]?.arrayValue ?? []
-        return customers.flatMap { $0["original_transaction_ids"]?.arrayValue?.compactMap(\.stringValue) ?? [] }
-    }
-
     @Test(arguments: [FailPoint.importBeforeCommit, .importAfterCommit])
     func `the same command line goes on with an import that was killed around a commit`(point: FailPoint) throws {
         let database = try TestCluster.shared.makeDatabase()
         let site = try Site(database)
         try site.run("migrate")
-        let (store, document) = try serve(site.folder)
-        func text(_ name: String) -> JSON { document[name] ?? .null }
-        try site.configure([
-            "trust": .object(["root_sha256": .array([text("root_sha256")])]),
-            "apps": .array([
-                .object([
-                    "id": .string("demo"), "bundle_id": text("bundle_id"), "apple_app_id": text("apple_app_id"),
-                    "environments": .strings(["Sandbox"]),
-                    "server_api": .object([
-                        "issuer_id": text("issuer_id"), "key_id": text("key_id"),
-                        "private_key_file": text("private_key_file"), "base_url": text("base_url"),
-                    ]),
-                ])
-            ]),
-        ])
-        let ids = try originals(try #require(document["base_url"]?.stringValue))
+        let store = try StoreProcess(site.folder, "store", "--seed", "5")
+        try site.configure([store.app("demo")], of: [store])
+        let ids = try store.originals()
         try #require(ids.count >= 5)
         let path = "\(site.folder)/customers.csv"
         let rows = ids.enumerated().map { "user-\($0),\($1)" } + ["user-x,2000000999999999"]

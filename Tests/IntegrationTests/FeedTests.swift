@@ -91,6 +91,89 @@ import Testing
         #expect(TransactionRow.columns.joined(separator: " ") == names)
     }
 
+    /// What the dbt package TasmanAnalytics/tasman-dbt-revenuecat reads (its models/core/revenuecat_subscription_transactions
+    /// and integration_tests/seeds, read at commit 494cf6d), as its types are in Postgres. It reads `_file_name` too, which is
+    /// the loader's: ten digits in it are the time of the export.
+    private static let warehouse: [(type: String, columns: String)] = [
+        (
+            "text NOT NULL",
+            """
+            rc_original_app_user_id rc_last_seen_app_user_id_alias product_identifier store store_transaction_id \
+            original_store_transaction_id ownership_type
+            """
+        ),
+        (
+            "text",
+            """
+            country country_source purchased_currency presented_offering platform product_display_name product_duration \
+            experiment_id experiment_variant offer offer_type
+            """
+        ),
+        ("timestamp NOT NULL", "start_time updated_at first_seen_time"),
+        (
+            "timestamp",
+            """
+            end_time grace_period_end_time effective_end_time refunded_at unsubscribe_detected_at \
+            billing_issues_detected_at auto_resume_time
+            """
+        ),
+        (
+            "boolean NOT NULL",
+            "is_auto_renewable is_trial_period is_in_intro_offer_period is_sandbox is_trial_conversion"
+        ),
+        ("float8 NOT NULL", "takehome_percentage tax_percentage commission_percentage"),
+        (
+            "float8",
+            "price_in_usd purchase_price_in_usd price_in_purchased_currency purchase_price_in_purchased_currency"
+        ),
+        ("int NOT NULL", "renewal_number"),
+        ("json", "entitlement_identifiers reserved_subscriber_attributes custom_subscriber_attributes"),
+    ]
+
+    /// Loaded as a warehouse loads RevenueCat's files: empty fields are null.
+    @Test func `a dbt package for RevenueCat's exports finds all that it reads, and joins no row away`() throws {
+        worker.stop()
+        let (other, applier, _) = try furnished()
+        applier.stop()
+        let connection = try other.database.connect()
+        let types = Dictionary(
+            uniqueKeysWithValues: Self.warehouse.flatMap { type, columns in
+                columns.split(separator: " ").map { (String($0), type) }
+            })
+        #expect(Set(types.keys) == Set(TransactionRow.columns))
+        let columns = try TransactionRow.columns.map { "\($0) \(try #require(types[$0]))" }
+        _ = try connection.query("CREATE TEMP TABLE transactions (\(columns.joined(separator: ", ")))")
+        let places = TransactionRow.columns.enumerated().map { place, name in
+            let type = types[name]?.split(separator: " ").first ?? ""
+            return "NULLIF($\(place + 1), '')::\(type)"
+        }
+        let rows = try everything(nil, in: other)
+        for row in rows {
+            _ = try connection.query(
+                "INSERT INTO transactions SELECT \(places.joined(separator: ", "))", row.map { .text($0) })
+        }
+        func count(_ condition: String) throws -> Int64 {
+            try connection.query("SELECT count(*) AS count FROM transactions WHERE \(condition)").one().int("count")
+        }
+        #expect(try count("true") == Int64(rows.count))
+        // One row is the newest of a transaction: by these two it is known.
+        let distinct = "SELECT count(DISTINCT (store_transaction_id, updated_at)) AS count FROM transactions"
+        #expect(try connection.query(distinct).one().int("count") == Int64(rows.count))
+        // Its counts by day are joined by product, country and platform: a row without one of them is in none.
+        #expect(try count("store = 'app_store' AND (country IS NULL OR platform IS NULL)") == 0)
+        #expect(try count("store = 'promotional' AND platform IS NOT NULL") == 0)
+        // Its monthly revenue is of the time between start and end where no duration is there, and only where access ends.
+        #expect(try count("is_auto_renewable AND (end_time IS NULL OR effective_end_time IS NULL)") == 0)
+        #expect(try count("product_duration IS NOT NULL") == 0)
+        // What it takes for new revenue, refunds and ends.
+        #expect(try count("store_transaction_id = original_store_transaction_id") > 0)
+        #expect(try count("is_trial_conversion AND renewal_number > 1") > 0 && count("refunded_at IS NOT NULL") > 0)
+        #expect(try count("refunded_at IS NOT NULL AND price_in_purchased_currency > 0") == 0)
+        #expect(
+            try count("json_array_length(entitlement_identifiers) > 0") > 0
+                && count("tax_percentage + commission_percentage > 1") == 0)
+    }
+
     @Test func `only purchases that changed in the time are exported`() throws {
         defer { worker.stop() }
         #expect(try transactions(0..<1000).isEmpty)

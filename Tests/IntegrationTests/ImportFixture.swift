@@ -36,40 +36,55 @@ final class ImportFixture: Sendable {
             foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
     }
 
-    private func lookup(sendsEvents: Bool, roots: TrustAnchors) -> ImportLookup {
+    private func lookup(
+        sendsEvents: Bool, roots: TrustAnchors, requestTime: Duration = .seconds(25)
+    ) -> ImportLookup {
         ImportLookup(
             client: apple.reader.client,
             admission: TransactionAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
                 dictionaries: HeaderDictionaries()),
-            receipts: ReceiptVerifier(trust: roots), sendsEvents: sendsEvents)
+            receipts: ReceiptVerifier(trust: roots), sendsEvents: sendsEvents, requestTime: requestTime)
     }
 
-    func file(_ lines: [String]) throws -> ImportFile {
+    /// - Parameter isPacked: as gzip packs it.
+    func file(_ lines: [String], isPacked: Bool = false) throws -> ImportFile {
         let path = "\(folder)/import.csv"
         let text = lines.joined(separator: "\r\n") + "\r\n"
         if (try? String(contentsOfFile: path, encoding: .utf8)) != text {
             try text.write(toFile: path, atomically: true, encoding: .utf8)
         }
-        return try ImportFile(path)
+        guard isPacked else { return try ImportFile(path) }
+        let gzip = Process()
+        gzip.executableURL = URL(fileURLWithPath: "/bin/gzip")
+        gzip.arguments = ["--keep", "--force", path]
+        try gzip.run()
+        gzip.waitUntilExit()
+        return try ImportFile("\(path).gz")
     }
 
-    /// - Parameter steps: after so many the process stands still; nil: to the end.
+    /// - Parameters:
+    ///   - steps: after so many the process stands still; nil: to the end.
+    ///   - requestTime: of one request to Apple.
+    ///   - patience: with an Apple that does not answer.
     func run(
         _ lines: [String], sendsEvents: Bool = false, roots: TrustAnchors = TrustAnchors(), steps: Int? = nil,
-        remembered: Int = 1000
+        remembered: Int = 1000, isPacked: Bool = false, requestTime: Duration = .seconds(25),
+        patience: Duration = .seconds(600)
     ) throws -> (job: Job, counts: ImportProgress) {
-        let file = try file(lines)
+        let file = try file(lines, isPacked: isPacked)
         let connection = try installation.database.connect(role: "entitled_worker")
-        let settings = ImportWork.Settings(
-            file: file, lookup: lookup(sendsEvents: sendsEvents, roots: roots), actions: actions,
-            refusedRows: RefusedRowsFile(refusedPath, columns: file.layout.columns), sendsEvents: sendsEvents,
-            remembered: remembered)
         let request = ImportRequest(
             app: "demo", digest: try file.inspect { _ in }, path: file.path, asOf: file.modified,
-            sendsEvents: sendsEvents
-        ).request(rate: nil, madeBy: "a test")
-        let opened = try JobTable.open(request, on: connection).job
+            sendsEvents: sendsEvents, refusedRows: refusedPath)
+        let refusedRows = RefusedRowsFile(
+            refusedPath, columns: file.layout.columns, of: try request.former(on: connection))
+        try refusedRows.check()
+        let settings = ImportWork.Settings(
+            file: file, lookup: lookup(sendsEvents: sendsEvents, roots: roots, requestTime: requestTime),
+            actions: actions, refusedRows: refusedRows, sendsEvents: sendsEvents, remembered: remembered,
+            patience: patience)
+        let opened = try JobTable.open(request.request(rate: nil, madeBy: "a test"), on: connection).job
         var done = 0
         let job = try JobDriver(opened.id, kinds: [ImportWork.kind(settings)]).attend(
             on: connection, rest: { _ in Thread.sleep(forTimeInterval: 0.02) }

@@ -2,6 +2,7 @@ import AppStore
 import Base
 import Crypto
 import Customers
+import Daemon
 import Database
 import Duties
 import Foundation
@@ -247,6 +248,57 @@ import Testing
         try installation.expectNoDifferences()
     }
 
+    /// What Apple does, and what of the reason a person reads.
+    private static let outages: [(StoreFault, String)] = [
+        // It never answers.
+        (StoreFault(.slow, seconds: 600), "timed out"), (StoreFault(.error), "5000001"),
+        (StoreFault(.outage, seconds: 600), "503"), (StoreFault(.rateLimited, seconds: 4), "rate"),
+        (StoreFault(.badGateway), "502"), (StoreFault(.reset), "cannot be reached"), (StoreFault(.garbage), ""),
+    ]
+
+    /// The import waits in a process of its own; what the workers do goes on meanwhile.
+    @Test(.timeLimit(.minutes(2)), arguments: outages)
+    func `an Apple that does not come back ends the import with the reason, holds up nothing, and loses nothing`(
+        fault: StoreFault, part: String
+    ) throws {
+        defer { stop() }
+        let history = try PlayedHistory(installation, lives.flatMap(\.notifications))
+        let bench = try ImportFixture(installation, history)
+        let lines = file + ["null,1,,,"]
+        // One row is in before Apple is away.
+        let begun = try bench.run(lines, steps: 3)
+        #expect(begun.job.state == .running && begun.counts.imported >= 1)
+        history.add(fault)
+        let failed = Monitor<(job: Job, counts: ImportProgress)?>(nil)
+        let importing = ServiceThread("import") {
+            let result = try? bench.run(lines, requestTime: .milliseconds(700), patience: .seconds(2))
+            failed.change { $0 = result }
+        }
+        // What Apple sends meanwhile is applied, and told.
+        var other = SubscriberLife(app: Installation.app, seed: 1400)
+        #expect(try installation.post(other.start(at: SystemClock().now())).status == 200)
+        let event = try #require(try consumer.wait(1, timeout: .seconds(10)).first)
+        #expect(event.type == "INITIAL_PURCHASE")
+        #expect(failed.read { $0 == nil } || fault.kind == .garbage, "the import was over before")
+        #expect(importing.join(timeout: .seconds(60)))
+        let outcome = try #require(failed.read { $0 })
+        if fault.kind == .garbage {
+            // An answer that is none says nothing about other rows.
+            #expect(outcome.job.state == .done && outcome.counts.refused > 1, "\(outcome.counts.numbers)")
+            return
+        }
+        #expect(outcome.job.state == .failed && outcome.counts.refused == 0 && outcome.counts.unknown == 0)
+        #expect(outcome.job.error?.contains(part) ?? false, "\(outcome.job.error ?? "no reason")")
+        #expect(outcome.counts.rows == begun.counts.rows)
+        history.clearFaults()
+        let done = try bench.run(lines)
+        #expect(done.job.id == begun.job.id && done.job.state == .done)
+        #expect(done.counts.numbers == [5, 4, 0, 1, 0, 0], "\(bench.refusedRows)")
+        try bench.untilApplied()
+        for (number, life) in lives.enumerated() { #expect(try owner(of: life) == "user-\(number)") }
+        try installation.expectNoDifferences()
+    }
+
     @Test func `a key that Apple refuses ends the job, and the next run goes on`() throws {
         defer { stop() }
         let history = try PlayedHistory(
@@ -307,6 +359,76 @@ import Testing
         try bench.untilApplied()
         #expect(try owner(of: lives[0]) == "user-0" && owner(of: lives[1]) == "user-0")
         try installation.expectNoDifferences()
+    }
+
+    @Test func `a file that gzip packed is imported as it is, and goes on packed or not`() throws {
+        defer { stop() }
+        let lines = file + ["null,1,,,", "user-9,2000000999999999,,,"]
+        let begun = try bench.run(lines, steps: 3, isPacked: true)
+        #expect(begun.job.state == .running && begun.counts.rows >= 1 && begun.job.fraction > 0)
+        let further = try bench.run(lines, steps: 2)
+        #expect(further.job.id == begun.job.id && further.counts.rows > begun.counts.rows)
+        let done = try bench.run(lines, isPacked: true)
+        #expect(done.job.id == begun.job.id && done.job.state == .done && done.job.fraction == 1)
+        #expect(done.counts.numbers == [6, 4, 1, 1, 0, 0], "\(bench.refusedRows)")
+        #expect(bench.refusedRows.contains("\r\n6,") && bench.refusedRows.contains("\r\n7,"))
+        try bench.untilApplied()
+        for (number, life) in lives.enumerated() { #expect(try owner(of: life) == "user-\(number)") }
+        try installation.expectNoDifferences()
+    }
+
+    // MARK: - The file of refused rows
+
+    private var rejecting: [String] {
+        ["app_user_id,original_transaction_id", "null,1", "user-0,\(lives[0].latest.originalID)", "null,2"]
+    }
+
+    private func write(_ text: String) throws {
+        try text.write(toFile: bench.refusedPath, atomically: false, encoding: .utf8)
+    }
+
+    @Test func `a file that the import did not write is left alone, and nothing begins`() throws {
+        defer { stop() }
+        let former = "line,reason,app_user_id,original_transaction_id\r\n9,of another import,x,1\r\n"
+        for foreign in [former, "a,b\r\n", ""] {
+            try write(foreign)
+            #expect {
+                try bench.run(rejecting)
+            } throws: {
+                "\($0)".contains("a file that this import did not write is there")
+            }
+            #expect(bench.refusedRows == foreign)
+            #expect(try installation.database.count("SELECT count(*) FROM entitled.job") == 0)
+        }
+        try FileManager.default.removeItem(atPath: bench.refusedPath)
+        #expect(try bench.run(rejecting).counts.numbers == [3, 1, 0, 2, 0, 0])
+    }
+
+    @Test func `a file that comes in the way of an import stops it, and nothing of either is lost`() throws {
+        defer { stop() }
+        let begun = try bench.run(rejecting, steps: 2)
+        #expect(begun.job.state == .running && begun.counts.refused == 1)
+        let first = bench.refusedRows
+        try write("minutes of a meeting\n")
+        let stopped = try bench.run(rejecting)
+        #expect(stopped.job.state == .failed && stopped.counts.rows < 3)
+        #expect(stopped.job.error?.contains("did not write") ?? false, "\(stopped.job.error ?? "")")
+        #expect(bench.refusedRows == "minutes of a meeting\n")
+        try write(first)
+        let done = try bench.run(rejecting)
+        #expect(done.job.id == begun.job.id && done.counts.numbers == [3, 1, 0, 2, 0, 0])
+        #expect(bench.refusedRows.hasPrefix(first) && bench.refusedRows.contains("\r\n4,"))
+    }
+
+    @Test func `the same file again writes its refused rows anew, unless a person worked on them`() throws {
+        defer { stop() }
+        #expect(try bench.run(rejecting).counts.refused == 2)
+        let rows = bench.refusedRows
+        let again = try bench.run(rejecting)
+        #expect(again.counts.numbers == [3, 0, 0, 2, 1, 0] && bench.refusedRows == rows)
+        try write(rows + "checked by Anna\r\n")
+        #expect(throws: RefusedRowsFile.Failure.self) { try bench.run(rejecting) }
+        #expect(bench.refusedRows == rows + "checked by Anna\r\n")
     }
 
     @Test func `refused rows of an earlier run are there still, and a file that was taken away begins anew`() throws {

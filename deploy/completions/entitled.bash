@@ -358,12 +358,14 @@ _entitled() {
         "export transactions --from") return ;;
         "export transactions --to") return ;;
         "export transactions --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
+        "export transactions --delimiter") mapfile -t COMPREPLY < <(compgen -W "comma semicolon tab" -- "$current"); return ;;
         "export transactions --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "export transactions --app") return ;;
         "export transactions --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "export customers --from") return ;;
         "export customers --to") return ;;
         "export customers --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
+        "export customers --delimiter") mapfile -t COMPREPLY < <(compgen -W "comma semicolon tab" -- "$current"); return ;;
         "export customers --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "journal export --to") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "journal export --since") return ;;
@@ -514,10 +516,10 @@ _entitled() {
         "audit") words="list --config --json --help" ;;
         "audit list") words="--actor --kind --target --since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "import") words="--csv --app --dry-run --send-events --rate --refused --config --json --help" ;;
-        "compare") words="--csv --app --tolerance --differences --config --json --help" ;;
+        "compare") words="--csv --app --tolerance --differences --force --config --json --help" ;;
         "export") words="transactions customers --config --json --help" ;;
-        "export transactions") words="--from --to --format --attributes --spreadsheet --output --force --app --environment --config --json --help" ;;
-        "export customers") words="--from --to --format --attributes --spreadsheet --output --force --config --json --help" ;;
+        "export transactions") words="--from --to --format --delimiter --attributes --spreadsheet --output --force --app --environment --config --json --help" ;;
+        "export customers") words="--from --to --format --delimiter --attributes --spreadsheet --output --force --config --json --help" ;;
         "journal") words="export apply --config --json --help" ;;
         "journal export") words="--to --since --follow --config --json --help" ;;
         "journal apply") words="--dry-run --without-key --config --json --help" ;;

@@ -13,6 +13,11 @@ final class RateLimiter: Sendable {
 
     private let lines = Monitor<[Key: RateLimitQueue]>([:])
     private let started = ContinuousClock.now
+    private let share: RateShare
+
+    init(_ share: RateShare = .usual) {
+        self.share = share
+    }
 
     private var now: Int64 { (ContinuousClock.now - started).milliseconds }
 
@@ -54,7 +59,13 @@ final class RateLimiter: Sendable {
     }
 
     private func line(_ key: Key) -> RateLimitQueue {
-        let rate = key.group.rate(in: key.environment)
-        return RateLimitQueue(TokenBucket(rate: rate, burst: max(10, rate), now: now))
+        RateLimitQueue(RateLimiter.bucket(key.group, key.environment, share, now: now))
+    }
+
+    static func bucket(
+        _ group: EndpointGroup, _ environment: StoreEnvironment, _ share: RateShare, now: Int64
+    ) -> TokenBucket {
+        let rate = group.rate(in: environment, share)
+        return TokenBucket(rate: rate, burst: max(10, rate), now: now)
     }
 }

@@ -32,8 +32,8 @@ package enum EndpointGroup: String, Sendable, CaseIterable {
         }
     }
 
-    /// What is used of it: less, because other processes and tools have the same limit. The sandbox allows a tenth.
-    func rate(in environment: StoreEnvironment) -> Double {
-        published * 0.8 * (environment == .production ? 1 : 0.1)
+    /// What a process uses of it. The sandbox allows a tenth.
+    func rate(in environment: StoreEnvironment, _ share: RateShare = .usual) -> Double {
+        published * share.part * (environment == .production ? 1 : 0.1)
     }
 }

@@ -16,7 +16,7 @@ package final class ServerAPIClient: Sendable {
     private let http: HTTPClient
     private let retries: ServerAPIRetryPolicy
     private let clock: any WallClock
-    private let pacer = RateLimiter()
+    private let pacer: RateLimiter
     private let logger: Logger
     private let metrics: Metrics
 
@@ -28,11 +28,13 @@ package final class ServerAPIClient: Sendable {
     /// - Parameters:
     ///   - keys: the newest first; the others are tried where it is refused.
     ///   - http: started; see `configuration(for:)`.
+    ///   - share: of Apple's rates.
     package init(
         app: ServerAPIApp, keys: [ServerAPIKey], http: HTTPClient, verifier: SignedDataVerifier,
-        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(), clock: any WallClock = SystemClock(), logger: Logger,
-        metrics: Metrics
+        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(), share: RateShare = .usual,
+        clock: any WallClock = SystemClock(), logger: Logger, metrics: Metrics
     ) {
+        pacer = RateLimiter(share)
         self.app = app
         self.keys = KeyRing(keys, bundleID: app.bundleID)
         self.http = http

@@ -64,6 +64,7 @@ package struct TransactionRow: Sendable {
         case .takehomePercentage: money.commission.rest.number.text
         case .taxPercentage: money.tax.number.text
         case .commissionPercentage: money.commission.number.text
+        case .platform: isGrant ? "" : TransactionRow.platform
         case .storeTransactionID: period.id
         case .originalStoreTransactionID: purchase.key.originalTransactionID
         case .refundedAt: FeedTime.text(isRefund ? period.revocation?.date : nil)
@@ -85,10 +86,13 @@ package struct TransactionRow: Sendable {
         case .offerType: transaction.offerType.map { TransactionRow.offers[$0] ?? String($0) } ?? ""
         case .firstSeenTime: FeedTime.text(customer.firstSeen)
         // No data here.
-        case .productDisplayName, .productDuration, .platform, .experimentID, .experimentVariant, .autoResumeTime: ""
+        case .productDisplayName, .productDuration, .experimentID, .experimentVariant, .autoResumeTime: ""
         }
     }
 
+    /// Apple signs no platform. Public models of RevenueCat's exports join and count by it, so that rows without one would be
+    /// in none of their sums.
+    private static let platform = "iOS"
     private static let offers = [1: "introductory", 2: "promotional", 3: "offer_code", 4: "win_back"]
 
     private var country: String? { transaction.storefront.flatMap(CountryCodes.alpha2) }

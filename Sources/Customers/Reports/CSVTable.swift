@@ -16,9 +16,11 @@ package struct CSVTable: Sendable {
 
     /// A row of its own, with its line end.
     ///
-    /// - Parameter isRaw: whether it is for programs that read what stands there, and no spreadsheet.
-    package static func line(_ cells: [String], isRaw: Bool = false) -> String {
-        cells.map { quoted(isRaw ? $0 : harmless($0)) }.joined(separator: ",") + "\r\n"
+    /// - Parameters:
+    ///   - isRaw: whether it is for programs that read what stands there, and no spreadsheet.
+    ///   - delimiter: a comma, a semicolon or a tabulator.
+    package static func line(_ cells: [String], isRaw: Bool = false, delimiter: String = ",") -> String {
+        cells.map { quoted(isRaw ? $0 : harmless($0)) }.joined(separator: delimiter) + "\r\n"
     }
 
     /// A row of its own, with its line end.

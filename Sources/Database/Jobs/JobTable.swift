@@ -58,6 +58,14 @@ package enum JobTable {
         return (try Job(row), false)
     }
 
+    /// The newest job with these words, whatever came of it.
+    package static func newest(_ words: String, on connection: PostgresConnection) throws -> Job? {
+        try connection.query(
+            "SELECT \(Job.columns) FROM entitled.job WHERE id = (SELECT max(id) FROM entitled.job WHERE request = $1)",
+            [.text(words)]
+        ).first.map(Job.init)
+    }
+
     /// Nil if the same is being done already.
     package static func make(_ request: Request, on connection: PostgresConnection) throws -> Job? {
         try connection.query(

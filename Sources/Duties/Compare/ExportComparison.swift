@@ -79,7 +79,7 @@ package struct ExportComparison: Sendable {
         try connection.transaction(opening: [ExportComparison.isolation]) { _ in
             var count = ComparisonCount()
             var named = Named()
-            var reader = file.reader(at: CSVReader.Position())
+            var reader = try file.reader(at: CSVReader.Position())
             _ = try reader.next()
             var rows: [ComparedRow] = []
             while let record = try reader.next() {
@@ -100,7 +100,7 @@ package struct ExportComparison: Sendable {
                 guard rows.count >= ExportComparison.batch else { continue }
                 try compare(rows, into: &count, found, on: connection)
                 rows = []
-                progress(count, 0.8 * Double(reader.position.offset) / Double(max(1, file.size)))
+                progress(count, 0.8 * file.share(reader.position.offset))
             }
             try compare(rows, into: &count, found, on: connection)
             guard try !file.isChanged() else {

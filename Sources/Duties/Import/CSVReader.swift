@@ -146,7 +146,7 @@ package struct CSVReader {
             } else {
                 record.flaw = "has more than \(CSVReader.mostFields) fields"
             }
-        } while try takeDelimiter()
+        } while try takeDelimiter(start)
         _ = try takeLineEnd()
         record.end = position.offset
         if record.flaw != nil { record.fields = [] }
@@ -163,9 +163,11 @@ package struct CSVReader {
         }
     }
 
-    private mutating func takeDelimiter() throws(Failure) -> Bool {
+    private mutating func takeDelimiter(_ start: Position) throws(Failure) -> Bool {
         guard try peek() == delimiter else { return false }
         take()
+        // A row of empty fields has an end, too.
+        guard position.offset - start.offset < Int64(CSVReader.longest) else { throw .tooLong(line: start.line) }
         return true
     }
 

@@ -49,7 +49,7 @@ package enum ImportCount {
                 rejected(row.line, row.reason)
             }
             queue.remove(done)
-            progress(count, Double(count.position.offset) / Double(max(1, file.size)))
+            progress(count, file.share(count.position.offset))
         }
     }
 }

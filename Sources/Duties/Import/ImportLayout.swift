@@ -33,7 +33,7 @@ package struct ImportLayout: Sendable, Equatable {
     /// - Parameter beginning: of the file; the whole of its first row at least.
     package init(beginning: [UInt8]) throws(Flaw) {
         if let encoding = ImportLayout.foreignEncoding(beginning) {
-            throw Flaw("the file is \(encoding): save it as UTF-8")
+            throw Flaw("the file is \(encoding)")
         }
         var best: (layout: ImportLayout, known: Int)?
         var first: (any Error)?
@@ -114,14 +114,16 @@ package struct ImportLayout: Sendable, Equatable {
         }
     }
 
-    /// The encoding of a file that is not in UTF-8, as far as its beginning tells.
+    /// The encoding of a file that is not in UTF-8, as far as its beginning tells, and what to do about it.
     private static func foreignEncoding(_ bytes: [UInt8]) -> String? {
-        if bytes.starts(with: [0xff, 0xfe]) || bytes.starts(with: [0xfe, 0xff]) { return "in UTF-16" }
-        if bytes.starts(with: [0x1f, 0x8b]) { return "compressed (gzip): unpack it, or else" }
-        if bytes.starts(with: [0x50, 0x4b, 0x03, 0x04]) {
-            return "a workbook or a ZIP archive: export it as CSV, or else"
+        if bytes.starts(with: [0xff, 0xfe]) || bytes.starts(with: [0xfe, 0xff]) {
+            return "in UTF-16: save it as UTF-8"
         }
-        return bytes.prefix(1024).contains(0) ? "not text, or in UTF-16" : nil
+        if bytes.starts(with: GzipReader.mark) { return "packed by gzip twice: unpack it once" }
+        if bytes.starts(with: [0x50, 0x4b, 0x03, 0x04]) {
+            return "a workbook or a ZIP archive: export it as CSV in UTF-8"
+        }
+        return bytes.prefix(1024).contains(0) ? "not text, or in UTF-16: save it as UTF-8" : nil
     }
 
     // MARK: - Rows

@@ -16,14 +16,15 @@ package struct ImportLookup: Sendable {
     private let source: NotificationSource
     private let pace: ImportPace
     private let cancellation: Cancellation
+    private let requestTime: Duration
 
-    /// Of one request.
-    private static let requestTime = Duration.seconds(25)
-
-    /// - Parameter sendsEvents: whether the events of what is imported are sent.
+    /// - Parameters:
+    ///   - sendsEvents: whether the events of what is imported are sent.
+    ///   - requestTime: of one request, with its repetitions.
     package init(
         client: ServerAPIClient, admission: TransactionAdmission, receipts: ReceiptVerifier, sendsEvents: Bool,
-        pace: ImportPace = ImportPace(rate: nil), cancellation: Cancellation = Cancellation()
+        pace: ImportPace = ImportPace(rate: nil), cancellation: Cancellation = Cancellation(),
+        requestTime: Duration = .seconds(25)
     ) {
         self.client = client
         self.admission = admission
@@ -31,6 +32,7 @@ package struct ImportLookup: Sendable {
         source = sendsEvents ? .importedToSend : .imported
         self.pace = pace
         self.cancellation = cancellation
+        self.requestTime = requestTime
     }
 
     // MARK: - Questions
@@ -189,7 +191,7 @@ package struct ImportLookup: Sendable {
     }
 
     private var options: CallOptions {
-        CallOptions(priority: .background, within: ImportLookup.requestTime, cancellation: cancellation)
+        CallOptions(priority: .background, within: requestTime, cancellation: cancellation)
     }
 
     private static func original(of id: String, in items: [SignedItem<TransactionPayload>]) -> String? {

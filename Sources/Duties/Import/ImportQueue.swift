@@ -75,7 +75,7 @@ struct ImportQueue {
         self.actions = actions
         self.asOf = asOf
         self.mostFormers = mostFormers
-        reader = file.reader(at: position)
+        reader = try file.reader(at: position)
         inquiries = try ImportInquiries(threads: ImportQueue.threads, ask: lookup.answer)
         if position.offset == 0 { _ = try reader.next() }
     }

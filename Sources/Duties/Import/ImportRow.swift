@@ -195,6 +195,8 @@ package struct ImportRow: Sendable, Hashable {
         if !iso.contains("T") { iso += "T00:00:00" }
         let zone = iso.lastIndex { $0 == "Z" || $0 == "+" || $0 == "-" }
         if zone.map({ $0 < (iso.firstIndex(of: "T") ?? iso.startIndex) }) ?? true { iso += "Z" }
+        // Postgres prints whole hours of a zone alone.
+        if iso.contains(/T.*[+-]\d\d$/) { iso += ":00" }
         guard let instant = Timestamp.parse(iso), instant >= 0 else {
             throw Flaw(reason: "\(column): \(shown(text)) is not a time in ISO 8601")
         }

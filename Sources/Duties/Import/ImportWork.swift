@@ -15,22 +15,33 @@ package struct ImportRequest: Sendable, Equatable {
     /// When the file was written, in ms: what it says of attributes was so then.
     package let asOf: Int64
     package let sendsEvents: Bool
+    /// The file of rows that need a person.
+    package let refusedRows: String
 
-    package init(app: String, digest: String, path: String, asOf: Int64, sendsEvents: Bool) {
+    package init(app: String, digest: String, path: String, asOf: Int64, sendsEvents: Bool, refusedRows: String) {
         self.app = app
         self.digest = digest
         self.path = path
         self.asOf = asOf
         self.sendsEvents = sendsEvents
+        self.refusedRows = refusedRows
+    }
+
+    /// By which the import is known again.
+    private var words: String { "import \(app) \(digest)\(sendsEvents ? " send-events" : "")" }
+
+    /// The newest job of this import; nil: it was not begun before.
+    package func former(on connection: PostgresConnection) throws -> Job? {
+        try JobTable.newest(words, on: connection)
     }
 
     /// How a job for it is asked for.
     package func request(rate: Int?, madeBy: String) -> JobTable.Request {
         JobTable.Request(
-            kind: ImportWork.name, words: "import \(app) \(digest)\(sendsEvents ? " send-events" : "")",
+            kind: ImportWork.name, words: words,
             parameters: .object([
                 "app": .string(app), "sha256": .string(digest), "file": .string(path), "as_of_ms": .int(asOf),
-                "send_events": .bool(sendsEvents),
+                "send_events": .bool(sendsEvents), RefusedRowsFile.parameter: .string(refusedRows),
             ]), rate: rate, madeBy: madeBy)
     }
 }
@@ -40,8 +51,6 @@ package struct ImportRequest: Sendable, Equatable {
 package struct ImportWork: JobRunner {
     package static let name = "import"
 
-    /// What Apple's side may be away for.
-    private static let patience = Duration.seconds(600)
     private static let troublePause = Duration.seconds(1)
 
     /// What an import works with.
@@ -54,10 +63,13 @@ package struct ImportWork: JobRunner {
         let clock: any WallClock
         /// Rows of which it is remembered what came of them, so that the same row again costs nothing.
         let remembered: Int
+        /// What Apple's side may be away for.
+        let patience: Duration
 
         package init(
             file: ImportFile, lookup: ImportLookup, actions: CustomerActions, refusedRows: RefusedRowsFile,
-            sendsEvents: Bool, clock: any WallClock = SystemClock(), remembered: Int = 1 << 17
+            sendsEvents: Bool, clock: any WallClock = SystemClock(), remembered: Int = 1 << 17,
+            patience: Duration = .seconds(600)
         ) {
             self.file = file
             self.lookup = lookup
@@ -66,6 +78,7 @@ package struct ImportWork: JobRunner {
             self.sendsEvents = sendsEvents
             self.clock = clock
             self.remembered = remembered
+            self.patience = patience
         }
     }
 
@@ -155,7 +168,7 @@ package struct ImportWork: JobRunner {
             job.cursor = progress.words
             job.counts = JobCounts(
                 matched: progress.rows, queued: progress.imported, skipped: progress.unknown + progress.refused)
-            job.fraction = isOver ? 1 : Double(progress.position.offset) / Double(max(1, file.size))
+            job.fraction = isOver ? 1 : file.share(progress.position.offset)
             if isOver { job.state = .done }
             if isNew { FailPoint.importBeforeCommit.pass() }
         }.job
@@ -172,7 +185,7 @@ package struct ImportWork: JobRunner {
         guard error.isRetryable else { return try fail(lease, "\(error)", on: connection) }
         let since = troubleSince ?? ContinuousClock.now
         troubleSince = since
-        guard ContinuousClock.now - since < ImportWork.patience else {
+        guard ContinuousClock.now - since < settings.patience else {
             return try fail(lease, "\(error)", on: connection)
         }
         return try keep(lease, pause: ImportWork.troublePause, isWaiting: true, on: connection)

@@ -11,11 +11,13 @@ struct ServerAPIAccess: Sendable {
 
     /// Starts the transport.
     ///
-    /// - Parameter verifier: what decides about what Apple signed.
+    /// - Parameters:
+    ///   - verifier: what decides about what Apple signed.
+    ///   - share: of Apple's rates.
     /// - Throws: `CommandFailure` for an app without a key, and for a key that cannot be read or used.
     init(
-        _ app: Configuration.App, verifier: SignedDataVerifier, readFile: (String) -> FileReading, logger: Logger,
-        metrics: Metrics
+        _ app: Configuration.App, verifier: SignedDataVerifier, readFile: (String) -> FileReading,
+        share: RateShare = .usual, logger: Logger, metrics: Metrics
     ) throws {
         guard let api = app.serverAPI else {
             throw CommandFailure("the app \(app.id) has no server_api in the configuration, so Apple cannot be queried")
@@ -31,7 +33,7 @@ struct ServerAPIAccess: Sendable {
         http = try HTTPClient(
             configuration: ServerAPIClient.configuration(for: subject), logger: logger, metrics: Metrics())
         client = ServerAPIClient(
-            app: subject, keys: keys, http: http, verifier: verifier, logger: logger, metrics: metrics)
+            app: subject, keys: keys, http: http, verifier: verifier, share: share, logger: logger, metrics: metrics)
         http.start()
     }
 

@@ -44,10 +44,13 @@ extension StoreService {
     private static func customers(_ state: StoreState) -> JSON {
         let customers = state.ledger.customers.prefix(listed).map { customer in
             let purchases = state.ledger.purchases(of: customer)
+            var seen: Set<String> = []
             return JSON.object([
                 "app_transaction_id": .string(customer),
                 "original_transaction_ids": .strings(
                     state.ledger.subscriptions(of: customer).map(\.originalID)),
+                // Also of what is no subscription.
+                "purchase_ids": .strings(purchases.map(\.originalID).filter { seen.insert($0).inserted }),
                 "transaction_ids": .strings(purchases.map(\.id)),
                 "order_ids": .strings(purchases.map { StoreLedger.orderID(of: $0.id) }),
             ])

@@ -86,4 +86,21 @@ struct RateLimitQueueTests {
             #expect(group.rate(in: .sandbox) * 3600 + 10 < group.published / 10 * 3600)
         }
     }
+
+    /// Long work beside other processes: what it leaves is enough for as much again, in every hour.
+    @Test func `half of what Apple publishes stays for other processes`() {
+        for group in EndpointGroup.allCases {
+            for environment in [StoreEnvironment.production, .sandbox] {
+                let published = group.published * (environment == .production ? 1 : 0.1)
+                #expect(group.rate(in: environment, .half) == published / 2)
+                var bucket = RateLimiter.bucket(group, environment, .half, now: 0)
+                var sent = 0.0
+                var now: Int64 = 0
+                while now < 3_600_000 {
+                    if let later = bucket.take(at: now) { now = later } else { sent += 1 }
+                }
+                #expect(sent <= published / 2 * 3600 + max(10, published / 2), "\(group) \(environment)")
+            }
+        }
+    }
 }

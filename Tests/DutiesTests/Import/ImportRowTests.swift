@@ -78,7 +78,7 @@ struct ImportRowTests {
         ([], "empty"), (Array("app_user_id,app_user_id,jws\n".utf8), "twice"),
         (Array("rc_original_app_user_id;store_transaction_id\n".utf8), "column store is missing"),
         (Array("rc_original_app_user_id;store\n".utf8), "neither the column"),
-        ([0xff, 0xfe, 0x61, 0x00], "UTF-16"), ([0x1f, 0x8b, 8], "gzip"), ([0x50, 0x4b, 3, 4], "workbook"),
+        ([0xff, 0xfe, 0x61, 0x00], "UTF-16"), ([0x1f, 0x8b, 8], "gzip twice"), ([0x50, 0x4b, 3, 4], "workbook"),
         (Array("\"app_user_id,jws\nx,y\n".utf8), "never closed"),
     ]
 
@@ -101,6 +101,22 @@ struct ImportRowTests {
             return
         }
         #expect(reason.contains(part), "\(reason)")
+    }
+
+    /// As databases print them; without a zone they are UTC.
+    @Test(arguments: [
+        "2026-11-21 01:02:03+00", "2026-11-21 01:02:03.456789+00", "2026-11-21 02:02:03+01",
+        "2026-11-21 06:32:03+05:30",
+        "2026-11-20 21:02:03.4-0400", "2026-11-21 01:02:03", "2026-11-21 01:02:03.456 UTC", "2026-11-21T01:02:03Z",
+        "1795222923", "1795222923456",
+    ])
+    func `times are read as Postgres and others print them`(text: String) throws {
+        let reading = try read("app_user_id,original_transaction_id,first_seen\nu1,20001,\(text)\n").first
+        guard case .row(let row)? = reading else {
+            Issue.record("\(String(describing: reading))")
+            return
+        }
+        #expect((row.firstSeen ?? 0) / 1000 == 1_795_222_923, "\(row.firstSeen ?? 0)")
     }
 
     @Test func `the place of a job is read as it was written, and nothing else is`() {

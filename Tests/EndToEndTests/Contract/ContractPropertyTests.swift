@@ -55,7 +55,6 @@ struct ContractPropertyTests {
             try APIFixture(), ContractFiles.contract,
             [
                 "prefix": .string(""), "only": .strings(operations), "parameters": .object([]), "nullable": .array([]),
-                "more": .array([]),
             ])
         expect(found, only: KnownDifference.ours)
     }
@@ -69,7 +68,7 @@ struct ContractPropertyTests {
         let input: JSON = .object([
             "base_url": .string("http://127.0.0.1:\(try scene.consolePort())"), "prefix": .string(""), "only": .null,
             "keys": .object([JSON.Member(name: "", value: try #require(made?["key"]))]),
-            "examples": .int(Self.examples), "parameters": .object([]), "nullable": .array([]), "more": .array([]),
+            "examples": .int(Self.examples), "parameters": .object([]), "nullable": .array([]),
             "values": .object([
                 "id": .strings([id]), "app": .strings(["demo"]), "environment": .strings(["Production"]),
             ]),
@@ -91,7 +90,6 @@ struct ContractPropertyTests {
                 // There any text is an app user id.
                 "parameters": .object(["app_user_id": ours.root["components"]?["schemas"]?["AppUserID"]]),
                 "nullable": .array(KnownDifference.nullable.map { .strings($0) }),
-                "more": .array(KnownDifference.more.map { .array([.strings($0), .string($1)]) }),
             ])
         expect(found, only: KnownDifference.theirs)
     }

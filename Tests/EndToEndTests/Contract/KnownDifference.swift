@@ -101,9 +101,6 @@ struct KnownDifference {
     private static let subscriber = ["components", "schemas", "Subscriber", "properties", "subscriber", "properties"]
     private static let subscription = subscriber + ["subscriptions", "additionalProperties", "properties"]
 
-    /// Values that lists of it lack, and that RevenueCat answers all the same: the period of a grant.
-    static let more = [(subscription + ["period_type"], "promotional")]
-
     /// Schemas of it that do not allow null: those whose words do ("will be null until…", `example: null`), and at the end
     /// of each list what RevenueCat always knows, and we do not: names of products, and a price that Apple did not sign.
     static let nullable: [[String]] = {

@@ -1,5 +1,7 @@
 import Base
 import CLI
+import Customers
+import Daemon
 import Duties
 import Schemas
 import Subscriptions
@@ -13,8 +15,8 @@ struct CompareCommand: ParsableCommand {
             + " compares each row with the record here: whether the transaction is known, who owns it, which entitlements it"
             + " gives, and, for the newest transaction of a purchase, when its access ends. Then it looks for purchases that"
             + " the file lacks. Differences are grouped by cause. Nothing is written, and Apple is not asked. Use a"
-            + " full export, not an incremental one. Exit status 1 if there is a difference, or a row that cannot be"
-            + " read.",
+            + " full export, not an incremental one. Exit status 0 if everything agrees, 1 if there is a difference or a row"
+            + " that cannot be read, and also 1, without counts, if the file could not be compared.",
         examples: [
             "compare --csv transactions.csv --app demo",
             "compare --csv transactions.csv --app demo --differences differences.csv --json",
@@ -26,7 +28,10 @@ struct CompareCommand: ParsableCommand {
         "--tolerance", .integer(0...86_400, "SECONDS"),
         "Difference in seconds up to which access ends are equal; default: 60.")
     private var tolerance: Int = 60
-    @Option("--differences", .file, "Write each difference to this file, as CSV.") private var differences: String?
+    @Option("--differences", .file, "New file for each difference, as CSV, readable by you alone.")
+    private var differences: String?
+    @Flag("--force", "Replace the file of --differences if there is one, once everything is compared.")
+    private var replaces: Bool
 
     /// Of each cause.
     private static let shown = 3
@@ -44,17 +49,24 @@ struct CompareCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        if differences == path { throw UsageError("--differences and --csv name the same file") }
+        if let differences, context.surroundings.resolve(differences) == context.surroundings.resolve(path) {
+            throw UsageError("--differences and --csv name the same file")
+        }
+        if replaces, differences == nil { throw UsageError("--force needs --differences") }
         let configuration = try context.configuration()
         let app = try configuration.app(named: appID)
         let file = try ImportFile(path)
+        try inspect(file, context)
         let comparison = ExportComparison(
             file, app: app.id,
             environments: [.production, .sandbox].filter { app.environments.contains($0) },
             catalogue: configuration.catalogue, foldSettings: configuration.foldSettings,
             tolerance: Int64(tolerance) * 1000)
-        let table = differences.map { RefusedRowsFile($0, columns: ExportDifference.columns) }
-        var written = try table?.begin() ?? 0
+        let table = try differences.map { try NewFile($0, replaces: replaces) }
+        if context.json, table?.isStandardOutput ?? false {
+            throw UsageError("--json needs --differences with a file, because its document goes to standard output")
+        }
+        try table?.write(Array(CSVTable.line(["line", "reason"] + ExportDifference.columns).utf8))
         var outcome = Outcome()
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
@@ -67,12 +79,20 @@ struct CompareCommand: ParsableCommand {
             },
             found: { some in
                 for difference in some { outcome.add(difference) }
-                let rows = some.map { (line: $0.line ?? 0, reason: $0.cause.rawValue, fields: $0.fields) }
-                written = try table?.write(rows, at: written) ?? 0
+                let lines = some.map { CSVTable.line([String($0.line ?? 0), $0.cause.rawValue] + $0.fields) }
+                try table?.write(Array(lines.joined().utf8))
             })
+        try table?.finish()
         bar.clear()
         if context.json { show(outcome, context) } else { tell(outcome, context) }
         return outcome.count.agrees ? ExitStatus.done : ExitStatus.failed
+    }
+
+    /// What cannot be read to its end is not compared.
+    private func inspect(_ file: ImportFile, _ context: CommandContext) throws {
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        _ = try file.inspect { bar.show($0, "read") }
     }
 
     // MARK: - Telling

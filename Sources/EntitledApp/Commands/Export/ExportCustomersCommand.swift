@@ -20,7 +20,7 @@ struct ExportCustomersCommand: ParsableCommand {
         let feed = CustomerFeed(seen: seen, showsAttributes: output.showsAttributes)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
-        return try output.write(CustomerFeed.columns, context) { write in
+        return try output.write("customers", CustomerFeed.columns, context) { write in
             let count = try feed.run(on: connection, progress: { bar.show($0, "\($1) rows") }, write: write)
             bar.clear()
             return count

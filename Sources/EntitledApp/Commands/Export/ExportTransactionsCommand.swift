@@ -12,9 +12,10 @@ struct ExportTransactionsCommand: ParsableCommand {
             "One row for each transaction of each purchase that changed in the period, with the columns of version 5, separated"
             + " by commas, and times in UTC: readers of RevenueCat's exports can read it. A row replaces the one of an"
             + " earlier export with the same store_transaction_id. Columns without data here are empty:"
-            + " product_display_name, product_duration, platform, experiment_id, experiment_variant, auto_resume_time.",
+            + " product_display_name, product_duration, experiment_id, experiment_variant, auto_resume_time; platform is iOS"
+            + " for whatever the App Store sold. In a folder the file is called transactions_SECONDS.csv, as RevenueCat's.",
         examples: [
-            "export transactions --output transactions.csv",
+            "export transactions --output transactions.csv", "export transactions --from 1d --output /var/exports/",
             "export transactions --app demo --environment Production --from 2026-11-24 --to 2026-11-25",
         ])
 
@@ -37,7 +38,7 @@ struct ExportTransactionsCommand: ParsableCommand {
         let connection = try DatabaseAccess(configuration).connect(.api)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
-        return try output.write(TransactionRow.columns, context) { write in
+        return try output.write("transactions", TransactionRow.columns, context) { write in
             let count = try feed.run(on: connection, progress: { bar.show($0, "\($1) rows") }, write: write)
             bar.clear()
             return count

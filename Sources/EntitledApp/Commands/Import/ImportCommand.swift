@@ -17,23 +17,27 @@ struct ImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "import", "Import customers and purchases from RevenueCat or from tables of your own.",
         discussion:
-            "The file is CSV in UTF-8, with commas, semicolons or tabs: RevenueCat's scheduled export as it is, or columns of"
-            + " your own: app_user_id, one of original_transaction_id, transaction_id, jws, receipt, and, if you have them,"
-            + " aliases, environment, first_seen, attributes.NAME. For each row Apple is asked for the whole history of the"
-            + " purchase, which is verified and applied like anything that Apple sends, and the customer becomes its owner. No"
-            + " webhooks are sent, except with --send-events. The import is a job in the database: the same command line, run"
-            + " again after an interruption, continues it; importing a file again changes nothing. Rejected rows are written"
-            + " to a file of their own, with the reasons. The app needs server_api.",
+            "The file is CSV in UTF-8, with commas, semicolons or tabs, also packed by gzip: RevenueCat's scheduled export as"
+            + " it is, or columns of your own: app_user_id, one of original_transaction_id, transaction_id, jws, receipt, and,"
+            + " if you have them, aliases, environment, first_seen, attributes.NAME. For each row Apple is asked for the whole"
+            + " history of the purchase, which is verified and applied like anything that Apple sends, and the customer becomes"
+            + " its owner. No webhooks are sent, except with --send-events. Half of what Apple allows an app is left to the workers and the"
+            + " api, unless --rate says more. The import is a job in the database: the same command line, run again after an"
+            + " interruption, continues it; importing a file again changes nothing. Rejected rows are written to a file of"
+            + " their own, with the reasons; a file that another import or program wrote is not written over. The app needs"
+            + " server_api.",
         examples: [
             "import --csv customers.csv --app demo --dry-run", "import --csv customers.csv --app demo",
-            "import --csv transactions.csv --app demo --rate 10",
+            "import --csv transactions_1795730400.csv.gz --app demo --rate 10",
         ])
 
     @Option("--csv", .file, "The file.") private var path: String
     @Option("--app", .text("ID"), "The app, by its id in the configuration.") private var appID: String
     @Flag("--dry-run", "Ask Apple and count; write nothing.") private var isDry: Bool
     @Flag("--send-events", "Send events of everything that is new, however old it is.") private var sendsEvents: Bool
-    @Option("--rate", .integer(1...50, "N"), "Maximum requests to Apple per second; default: Apple's limits.")
+    @Option(
+        "--rate", .integer(1...80, "N"),
+        "Maximum requests to Apple per second; default: half of Apple's limit for each kind of request.")
     private var rate: Int?
     @Option("--refused", .file, "Write rejected rows to this file; default: FILE.refused.csv.")
     private var refusedPath: String?
@@ -45,12 +49,15 @@ struct ImportCommand: ParsableCommand {
         let configuration = try context.configuration()
         let app = try configuration.app(named: appID)
         let file = try ImportFile(path)
-        let refused = refusedPath ?? "\(path).refused.csv"
-        guard refused != path else { throw UsageError("--refused and --csv name the same file") }
+        let refused = context.surroundings.resolve(refusedPath ?? "\(path).refused.csv")
+        guard refused != context.surroundings.resolve(path) else {
+            throw UsageError("--refused and --csv name the same file")
+        }
         let digest = try inspect(file, context)
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
-            app, verifier: verifier, readFile: context.surroundings.readFile, logger: .silent, metrics: Metrics())
+            app, verifier: verifier, readFile: context.surroundings.readFile, share: rate == nil ? .half : .usual,
+            logger: .silent, metrics: Metrics())
         defer { access.close() }
         let lookup = ImportLookup(
             client: access.client,
@@ -61,12 +68,20 @@ struct ImportCommand: ParsableCommand {
         let actions = CustomerActions(configuration, context, reason: nil)
         let database = try DatabaseAccess(configuration)
         if isDry { return try count(file, lookup, actions, on: try database.connect(.api), context) }
-        let settings = ImportWork.Settings(
-            file: file, lookup: lookup, actions: actions,
-            refusedRows: RefusedRowsFile(refused, columns: file.layout.columns), sendsEvents: sendsEvents)
         let request = ImportRequest(
-            app: app.id, digest: digest, path: path, asOf: file.modified, sendsEvents: sendsEvents)
-        return try bringIn(request, settings, refused: refused, on: try database.connect(.worker), context)
+            app: app.id, digest: digest, path: path, asOf: file.modified, sendsEvents: sendsEvents,
+            refusedRows: refused)
+        let connection = try database.connect(.worker)
+        let refusedRows = RefusedRowsFile(
+            refused, columns: file.layout.columns, of: try request.former(on: connection))
+        do {
+            try refusedRows.check()
+        } catch {
+            throw CommandFailure("\(error)")
+        }
+        let settings = ImportWork.Settings(
+            file: file, lookup: lookup, actions: actions, refusedRows: refusedRows, sendsEvents: sendsEvents)
+        return try bringIn(request, settings, refused: refused, on: connection, context)
     }
 
     private func inspect(_ file: ImportFile, _ context: CommandContext) throws -> String {

@@ -1,10 +1,9 @@
 """schemathesis against a running server: data that a contract (argument 1) allows, and data that it forbids.
 
 Argument 2 names {"base_url", "prefix", "keys": {METHOD PATH: KEY, "": KEY}, "only": [METHOD PATH, …] or null,
-"values": {NAME: […]}, "parameters": {NAME: SCHEMA}, "nullable": [[NAME, …], …], "more": [[[NAME, …], VALUE], …],
-"examples": N}. `values` are for parameters of paths which nobody would guess: half of what is allowed has one of them.
-`parameters` are schemas that take the place of the contract's, `nullable` paths in it to schemas that allow null in words
-only, and `more` paths to lists of values that lack one. Prints
+"values": {NAME: […]}, "parameters": {NAME: SCHEMA}, "nullable": [[NAME, …], …], "examples": N}. `values` are for parameters of paths which nobody would guess: half of what is allowed has one of them.
+`parameters` are schemas that take the place of the contract's, and `nullable` paths in it to schemas that allow null in
+words only. Prints
 {"calls": N, "statuses": {…}, "found": {"METHOD PATH STATUS: TITLE": EXAMPLE}}.
 
 One failure of a kind is as good as many, so that nothing is shrunk: that keeps it short.
@@ -53,8 +52,6 @@ def contract():
         document = yaml.safe_load(text)
     for path in given["nullable"]:
         at(document, path)["nullable"] = True
-    for path, value in given["more"]:
-        at(document, path)["enum"].append(value)
     # Keys are not data: each request has a good one.
     document.pop("security", None)
     for item in document["paths"].values():

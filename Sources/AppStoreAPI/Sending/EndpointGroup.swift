@@ -33,7 +33,7 @@ package enum EndpointGroup: String, Sendable, CaseIterable {
     }
 
     /// What is used of it: less, because other processes and tools have the same limit. The sandbox allows a tenth.
-    func rate(in environment: StoreEnvironment) -> Double {
+    package func rate(in environment: StoreEnvironment) -> Double {
         published * 0.8 * (environment == .production ? 1 : 0.1)
     }
 }

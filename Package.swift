@@ -238,7 +238,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "Schemas", "Database", "StoreSimulator", "TestSupport",
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "Subscriptions", "Schemas", "Database", "StoreSimulator",
+            "TestSupport",
         ], exclude: ["Contract/Python"]),
 ]
 

@@ -161,6 +161,37 @@ import Worker
         return try JSON(parsing: Array(try #require(claims["payload"]?.stringValue).utf8))
     }
 
+    /// As the extension's library does it: the algorithm, the signature and the times.
+    private static let script = """
+        import json, sys, jwt
+        def read(token, secret):
+            try:
+                return json.loads(jwt.decode(
+                    token, secret, algorithms=["HS256"], options={"require": ["exp", "iat", "payload"]})["payload"])
+            except jwt.InvalidTokenError as error:
+                return type(error).__name__
+        print(json.dumps([read(*case) for case in json.load(open(sys.argv[1]))]))
+        """
+
+    @Test(.enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"))
+    func `PyJWT takes the token with the endpoint's secret, and with no other`() throws {
+        let consumer = try Consumer()
+        let added = try add(consumer, includesSubscriber: false, extensionVersion: "0.1.18")
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        var life = SubscriberLife(app: Installation.app, seed: 606)
+        try installation.postAll([life.start(at: Installation.start)])
+        let request = try #require(try consumer.wait(1).first)
+        let token = try #require(try JSON(parsing: request.body)["token"]?.stringValue)
+        let secret = added.secret.text
+        let others = [WebhookSecret.generate().text, String(secret.dropFirst("whsec_".count))]
+        let cases = ([secret] + others).map { JSON.strings([token, $0]) }
+        let said = try #require(try PythonChecks.run(Self.script, .array(cases)).arrayValue)
+        #expect(said[0]["event"]?["id"] == .string(request.id))
+        #expect(said[0]["customer_info"]?["entitlements"]?["pro"] != nil)
+        #expect(Array(said.dropFirst()) == others.map { _ in .string("InvalidSignatureError") })
+    }
+
     @Test func `RevenueCat's Firebase extension gets the event and the customer in a signed token`() throws {
         let consumer = try Consumer()
         let added = try add(consumer, includesSubscriber: false, extensionVersion: "0.1.18")

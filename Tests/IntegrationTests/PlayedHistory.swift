@@ -100,9 +100,11 @@ final class PlayedHistory: Sendable {
 
     /// Asks about accounts that wait for Apple, as a service of the worker's process does, until the body is done.
     ///
-    /// - Parameter mostTransactions: of one turn.
+    /// - Parameters:
+    ///   - mostTransactions: of one turn.
+    ///   - rest: between two runs.
     func lookingThrough<Result>(
-        as worker: [UInt8], mostTransactions: Int = 500, _ body: () throws -> Result
+        as worker: [UInt8], mostTransactions: Int = 500, rest: Duration = .milliseconds(20), _ body: () throws -> Result
     ) throws -> Result {
         let admission = TransactionAdmission(
             apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
@@ -112,7 +114,7 @@ final class PlayedHistory: Sendable {
                 (place, AccountLookup(client: reader.client, admission: admission, mostTransactions: mostTransactions))
             ],
             foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), cancellation: Cancellation(),
-            rest: .milliseconds(20), logger: log.logger, metrics: metrics)
+            rest: rest, logger: log.logger, metrics: metrics)
         let service = DutyService(
             duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger,
             metrics: Metrics())

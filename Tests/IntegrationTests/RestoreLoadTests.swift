@@ -159,6 +159,60 @@ import Testing
         #expect(try database.count("SELECT count(DISTINCT owner) FROM entitled.purchase") == 40)
     }
 
+    /// Posts of many accounts while Apple does not answer, from eight apps at once.
+    private func postAll(_ texts: [String], to bench: PostingFixture, _ more: [KeyValuePairs<String, JSON?>]) throws {
+        let posts = (0..<8).map { first in
+            TestThread {
+                try stride(from: first, to: texts.count, by: 8).allSatisfy { number in
+                    try bench.postUntilTaken(texts[number], by: "user-\(number)", more[number % more.count]).status
+                        == 200
+                }
+            }
+        }
+        #expect(try posts.map { try $0.value(timeout: .seconds(240)) }.allSatisfy { $0 })
+    }
+
+    @Test func `six hundred accounts that Apple was silent about are whole within a minute`() throws {
+        defer { worker.stop() }
+        let lives = (UInt64(0)..<600).map { life(4208, $0, coins: 1) }
+        let apple = try PlayedHistory(installation, lives.flatMap(\.notifications), faults: [StoreFault(.error)])
+        let bench = try PostingFixture(installation, apple: apple, patience: .seconds(8))
+        // Restores, and first posts.
+        try postAll(lives.map { try jws($0) }, to: bench, [Self.restore, [:]])
+        #expect(try due("turn = 0") == 300)
+        #expect(try due("turn = 2") == 300)
+        // As after an outage in which each restore was tried.
+        try database.execute("UPDATE entitled.account_look SET turn = 1, attempts = 1 WHERE turn = 0")
+        apple.clearFaults()
+        let began = ContinuousClock.now
+        try apple.lookingThrough(as: worker.id, rest: .seconds(2)) {
+            try eventually(timeout: .seconds(60), "all of them are whole") { try due() == 0 }
+        }
+        print("600 accounts: \((ContinuousClock.now - began).milliseconds) ms")
+        try eventually("each has their subscription") {
+            try database.count("SELECT count(*) FROM entitled.purchase WHERE product_id = 'pro_monthly'") == 600
+        }
+        // Nothing was asked twice, and no faster than Apple allows.
+        #expect(apple.calls(of: "/history/").count { $0 == 200 } == 600)
+        #expect(!apple.calls.contains(429))
+    }
+
+    @Test func `while Apple does not answer three accounts are tried at once, the others stay as they are`() throws {
+        defer { worker.stop() }
+        let lives = (UInt64(0)..<40).map { life(4209, $0) }
+        let apple = try PlayedHistory(installation, lives.flatMap(\.notifications), faults: [StoreFault(.error)])
+        let bench = try PostingFixture(installation, apple: apple, patience: .seconds(8))
+        try postAll(lives.map { try jws($0) }, to: bench, [Self.restore])
+        try apple.lookingThrough(as: worker.id) {
+            try eventually("some are tried") { try due("attempts > 0") > 0 }
+            try eventually(timeout: .seconds(30), "they are tried again") { try due("attempts > 0") > 3 }
+            #expect(try due("attempts > 0") == 6)
+            #expect(try due("turn = 0") == 34)
+            apple.clearFaults()
+            try eventually(timeout: .seconds(60), "all are whole") { try due() == 0 }
+        }
+    }
+
     @Test func `an account with ten thousand facts is restored as any other one`() throws {
         defer { worker.stop() }
         let life = life(4207)

@@ -1,5 +1,6 @@
 import Base
 import Database
+import Glibc
 import HTTP
 import Postgres
 import StoreSimulator
@@ -113,6 +114,39 @@ import Testing
         #expect(try good(two, second.publicKey) == [2] && good(two, scene.publicKey) == [3])
         #expect(try good(last, third.publicKey) == [1])
         #expect(try good(last, second.publicKey) == [] && good(last, scene.publicKey) == [])
+    }
+
+    @Test func `once a rotation is told, no worker signs with the former secret alone, also without the database`()
+        throws
+    {
+        let installation = try Installation()
+        let consumer = try Consumer { _, before in before == 0 ? .hold : .status(200) }
+        let connection = try installation.database.connect(role: "entitled_worker")
+        let added = try EndpointTable.add(
+            url: consumer.url(), authorization: nil, environments: [], events: [], apps: [],
+            sealer: installation.sealer, now: SystemClock().now(), on: connection)
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        for number in UInt64(0)..<3 {
+            var life = SubscriberLife(app: Installation.app, seed: 73, number: number)
+            #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+        }
+        // One is on its way, two wait for their turn in memory.
+        _ = try consumer.wait(1)
+        try installation.untilApplied(3)
+        usleep(500_000)
+        worker.brake.close()
+        _ = try EndpointSecrets.rotate(
+            of: added.id, sealer: installation.sealer, now: SystemClock().now(), on: connection)
+        usleep(UInt32(EndpointSecrets.spreading.milliseconds * 1000))
+        consumer.release(200)
+        usleep(500_000)
+        #expect(consumer.requests.count == 1)
+        worker.brake.open()
+        let requests = try consumer.wait(3)
+        for request in requests.dropFirst() {
+            #expect(request.headers["webhook-signature"]?.split(separator: " ").count == 2)
+        }
     }
 
     @Test func `headers of its own go with every request`() throws {

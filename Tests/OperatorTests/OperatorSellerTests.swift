@@ -118,7 +118,10 @@ struct OperatorSellerTests {
         let preview = fixture.post("\(path)?preview=true", body, as: .integrator)
         #expect(preview.json["after"]?["valid_secrets"] == .int(1), "\(preview.text)")
         let plan = try #require(preview.json["plan"]?.stringValue)
+        let began = ContinuousClock.now
         let done = try post(path, body, as: .integrator, headers: ["If-Plan": plan])
+        // Until then a worker may sign with the former one alone.
+        #expect(ContinuousClock.now - began >= EndpointSecrets.spreading)
         let secret = try #require(done.json["outcome"]?["secret"]?.stringValue, "\(done.text)")
         #expect(secret.hasPrefix("whsec_") && done.header("cache-control") == "no-store")
         let again = fixture.post(path, body, as: .integrator, idempotencyKey: "k")

@@ -3,6 +3,7 @@ import Foundation
 /// The `openssl` program: another judge than the library calls under test.
 enum OpenSSLCommand {
     static let path = "/usr/bin/openssl"
+    static let absence = "skipped: \(path) is not there"
     static var exists: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
     /// Exit status and everything it said.

@@ -6,7 +6,7 @@ import Testing
 @testable import StoreSimulator
 
 @Suite struct PKITests {
-    @Test(.enabled(if: OpenSSLCommand.exists))
+    @Test(.enabled(if: OpenSSLCommand.exists, "\(OpenSSLCommand.absence)"))
     func `openssl accepts a generated chain`() throws {
         let folder = try TemporaryFolder()
         try PKIFolder(folder.path).write(try StorePKI.generate(now: SystemClock().now()))
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: OpenSSLCommand.exists),
+        .enabled(if: OpenSSLCommand.exists, "\(OpenSSLCommand.absence)"),
         arguments: [
             ("leaf.pem", "1.2.840.113635.100.6.11.1", "CA:FALSE", "Digital Signature", "NIST CURVE: P-256"),
             (
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: OpenSSLCommand.exists))
+    @Test(.enabled(if: OpenSSLCommand.exists, "\(OpenSSLCommand.absence)"))
     func `the fingerprint is that of openssl`() throws {
         let folder = try TemporaryFolder()
         let pki = try StorePKI.generate(now: testNow)
@@ -109,7 +109,7 @@ import Testing
 @Suite struct SigningTests {
     static let pki = Result { try StorePKI.generate(now: testNow) }
 
-    @Test(.enabled(if: OpenSSLCommand.exists))
+    @Test(.enabled(if: OpenSSLCommand.exists, "\(OpenSSLCommand.absence)"))
     func `openssl accepts the signature, and not of anything else`() throws {
         let folder = try TemporaryFolder()
         let key = try SigningKey.generate(.p256)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: OpenSSLCommand.exists))
+    @Test(.enabled(if: OpenSSLCommand.exists, "\(OpenSSLCommand.absence)"))
     func `a JWS verifies with the key of its leaf`() throws {
         let folder = try TemporaryFolder()
         let pki = try SigningTests.pki.get()

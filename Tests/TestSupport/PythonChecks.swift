@@ -12,7 +12,8 @@ package enum PythonChecks {
         guard access(program, X_OK) == 0, let made = try? read("\(root)/.build/python-checks/made-from.txt") else {
             return false
         }
-        return made == (try? read("\(root)/deploy/python-checks.txt"))
+        let lists = ["python-checks.txt", "python-checks-v2.txt"].compactMap { try? read("\(root)/deploy/\($0)") }
+        return made == lists.joined()
     }
 
     private static func read(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }

@@ -188,7 +188,7 @@ private struct RouteGroups {
             receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
             catalogue.routes, IntroductoryOfferRoutes().routes, offers.routes, PrivacyRoutes(clock: clock).routes,
             DocumentRoutes(openAPI: settings.openAPI).routes, UnsupportedRoutes().routes,
-            V2ProjectRoutes(document: second.document).routes,
+            V2ProjectRoutes(document: second.document, offerings: settings.offerings).routes,
             V2CustomerRoutes(answers: second, deletion: settings.deletion).routes, actions.routes,
         ]
         return groups.flatMap { $0 }

@@ -3,6 +3,8 @@ package struct CallOptions: Sendable {
     package enum Priority: Int, Sendable, Comparable {
         /// Work in the background, which can wait.
         case background
+        /// Work in the background with a promised time: goes before sweeps.
+        case prompt
         /// A person or an app waits: goes before sweeps where the rate is limited.
         case interactive
 

@@ -25,7 +25,7 @@ package final class Cancellation: Sendable {
     }
 
     /// Calls `watcher` on the thread that cancels; wake up only. The number is for `forget`.
-    func onCancel(_ watcher: @escaping @Sendable () -> Void) -> UInt64 {
+    package func onCancel(_ watcher: @escaping @Sendable () -> Void) -> UInt64 {
         state.withLock { state in
             state.issued &+= 1
             state.watchers[state.issued] = watcher
@@ -33,7 +33,7 @@ package final class Cancellation: Sendable {
         }
     }
 
-    func forget(_ number: UInt64) {
+    package func forget(_ number: UInt64) {
         state.withLock { _ = $0.watchers.removeValue(forKey: number) }
     }
 }

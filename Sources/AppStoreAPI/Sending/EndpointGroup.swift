@@ -32,8 +32,8 @@ package enum EndpointGroup: String, Sendable, CaseIterable {
         }
     }
 
-    /// What a process uses of it. The sandbox allows a tenth.
-    func rate(in environment: StoreEnvironment, _ share: RateShare = .usual) -> Double {
+    /// What a process uses of it: less, because other processes and tools have the same limit. The sandbox allows a tenth.
+    package func rate(in environment: StoreEnvironment, _ share: RateShare = .usual) -> Double {
         published * share.part * (environment == .production ? 1 : 0.1)
     }
 }

@@ -45,6 +45,25 @@ package enum EndpointSecrets {
         return (found.filter { $0.kind == .secret }.map(\.summary), found.filter { $0.kind == .keyPair }.map(\.summary))
     }
 
+    // MARK: - Who signs with them
+
+    /// So long senders sign with the secrets that they have read. Then they begin no request until they have looked whether
+    /// there are others, which takes the database.
+    package static let trust = Duration.seconds(2)
+    /// So long after a rotation was committed no sender signs without the new secret, or with one that was ended: what a
+    /// caller is told the rotation, and a little for the moment between a signature and its request.
+    package static let spreading = trust + .milliseconds(500)
+
+    private static let selectVersion = """
+        SELECT (count(*) + coalesce(sum(created_ms + coalesce(expires_ms, 0)), 0))::int8 AS version
+        FROM entitled.endpoint_secret
+        """
+
+    /// Another number whenever secrets were made, ended or removed.
+    package static func version(on connection: PostgresConnection) throws -> Int64 {
+        try connection.query(selectVersion).one().int("version")
+    }
+
     // MARK: - Rotation
 
     package struct Rotated: Sendable {

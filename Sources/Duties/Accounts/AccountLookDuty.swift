@@ -6,7 +6,6 @@ import Database
 import Ingest
 import Postgres
 import Subscriptions
-import Synchronization
 
 /// Asks Apple for everything of accounts of which something was posted while Apple did not answer: what an app was not
 /// answered then becomes right without another post.
@@ -25,23 +24,22 @@ package struct AccountLookDuty: Duty {
     private let logger: Logger
     private let metrics: Metrics
     private let failures = RepeatedFailure()
-    /// Until when nothing is asked, while Apple is unwell; in ms.
-    private var pauses: [AppScope: Int64] = [:]
-    /// When some answer could be used last, in ms: then one that cannot be used is its account's own matter.
-    private var answered: [AppScope: Int64] = [:]
+    private var courses: [AppScope: Course] = [:]
 
-    /// How many accounts of each line are asked about in one run. So many first looks at most in each rest: after an upgrade
-    /// every account has one to come, and replays and polls of statuses need Apple's limits too.
-    private static let batches: [AccountLookTable.Turn: Int] = [.restore: 32, .again: 8, .first: 8]
-    /// Of each app and environment: what one of them waits for holds up no other.
-    private static let threads = 4
+    /// How it goes with one app and environment. What one of them waits for holds up no other.
+    private struct Course {
+        let pace: LookPace
+        /// Until when nothing is asked, while Apple is unwell; in ms.
+        var pausedUntil = Int64.min
+        /// Whether Apple did not answer the last time, or was not asked yet.
+        var isProbing = true
+        /// When some answer could be used last, in ms: then one that cannot be used is its account's own matter.
+        var answered: Int64?
+    }
+
     private static let countLimit = 1000
-    /// For all requests about one account in one turn; a longer history goes on with the next.
-    private static let callTime = Duration.seconds(10)
-    /// So many failures behind each other, without an answer between them, say that Apple is unwell.
-    private static let mostFailures = 3
-    /// How long nothing is asked then, in ms: what is due is right within a minute after Apple is well.
-    private static let pause: Int64 = 10_000
+    /// How long nothing is asked while Apple is unwell, in ms: what is due is right within a minute after Apple is well.
+    private static let pause: Int64 = 5_000
     /// Of one account that Apple may answer about a little later: the first delay, and the longest one, in ms.
     private static let delays: ClosedRange<Int64> = 5_000...30_000
     /// Of one account whose answer cannot be used, while those of others can.
@@ -71,133 +69,71 @@ package struct AccountLookDuty: Duty {
     }
 
     package mutating func run(_ run: DutyRun) throws -> Next {
-        var works: [Work] = []
+        var lines: [LookRound.Line] = []
         for (place, lookup) in lookups where !run.isDraining() {
-            let work = try run.session.withConnection { try begin(place, lookup, run.leadership, on: $0) }
-            if let work { works.append(work) }
+            let course = courses[place] ?? Course(pace: LookPace(place.environment))
+            courses[place] = course
+            let line = try run.session.withConnection { try begin(place, lookup, course, run.leadership, on: $0) }
+            if let line { lines.append(line) }
         }
-        ask(works)
+        guard !lines.isEmpty else { return .after(rest) }
+        let round = LookRound(lines, cancellation ?? Cancellation())
+        var answered = Dictionary(uniqueKeysWithValues: lines.map { ($0.place, courses[$0.place]?.answered) })
+        try round.run { one in
+            if run.isDraining() { return round.stop() }
+            let line = round.lines[one.line]
+            let now = line.now + (ContinuousClock.now - round.began).milliseconds
+            let isOwn = answered[line.place].flatMap { $0 }.map { now - $0 < AccountLookDuty.lately } ?? false
+            if one.answer.isUsable { answered[line.place] = now }
+            try run.session.withConnection { try settle(one.due, one.answer, isOwn: isOwn, now, on: $0) }
+        }
         var hasMore = false
-        for work in works {
-            if work.isUsable { answered[work.place] = work.now }
-            for (due, answer) in zip(work.due, work.answers) where !run.isDraining() {
-                guard let answer else { continue }
-                try run.session.withConnection { try settle(due, answer, work.now, on: $0) }
-            }
-            if work.isUnwell { pauses[work.place] = work.now + AccountLookDuty.pause }
-            let isFull = work.due.count { $0.turn == .restore } == AccountLookDuty.batches[.restore]
-            hasMore = hasMore || (isFull || work.hasParts) && !work.isUnwell
+        for (number, line) in lines.enumerated() {
+            let outcome = round.outcome(number)
+            let now = line.now + (ContinuousClock.now - round.began).milliseconds
+            courses[line.place]?.answered = answered[line.place] ?? nil
+            courses[line.place]?.isProbing = outcome.isFailing || outcome.isUnwell
+            if outcome.isUnwell { courses[line.place]?.pausedUntil = now + AccountLookDuty.pause }
+            let isFull = line.due.count == AccountLookDuty.limit(line.pace)
+            hasMore =
+                hasMore || !outcome.isFailing && !outcome.isUnwell && (isFull || outcome.left > 0 || outcome.hasParts)
         }
         return hasMore ? .again : .after(rest)
     }
 
-    // MARK: - What is due
-
-    /// What one run asks about in one app and environment.
-    private final class Work: Sendable {
-        struct State {
-            var answers: [AccountLookup.Answer?]
-            var next = 0
-            /// Failures since the last answer.
-            var failures = 0
-            var hasAnswer = false
-        }
-
-        let place: AppScope
-        let lookup: AccountLookup
-        let due: [AccountLookTable.Due]
-        let now: Int64
-        private let state: Mutex<State>
-
-        init(_ place: AppScope, _ lookup: AccountLookup, _ due: [AccountLookTable.Due], now: Int64) {
-            (self.place, self.lookup, self.due, self.now) = (place, lookup, due, now)
-            state = Mutex(State(answers: Array(repeating: nil, count: due.count)))
-        }
-
-        /// In their order; nil for those that were left for later.
-        var answers: [AccountLookup.Answer?] { state.withLock { $0.answers } }
-
-        /// Whether Apple does not answer, whatever it is asked about.
-        var isUnwell: Bool { state.withLock { !$0.hasAnswer && $0.failures > 0 } }
-
-        var isUsable: Bool {
-            answers.contains { if case .found = $0 { true } else if case .unknown = $0 { true } else { false } }
-        }
-
-        /// Whether some history goes on.
-        var hasParts: Bool {
-            answers.contains { if case .found(let found) = $0 { found.rest != nil } else { false } }
-        }
-
-        func next() -> Int? {
-            state.withLock { state in
-                guard due.indices.contains(state.next), state.failures < AccountLookDuty.mostFailures else {
-                    return nil
-                }
-                defer { state.next += 1 }
-                return state.next
-            }
-        }
-
-        func end(_ number: Int, _ answer: AccountLookup.Answer) {
-            state.withLock { state in
-                state.answers[number] = answer
-                if case .failed(let error, let found) = answer, error.isGeneral, !due[number].isAhead(found) {
-                    state.failures += 1
-                } else {
-                    (state.failures, state.hasAnswer) = (0, true)
-                }
-            }
-        }
-    }
+    /// As many as can be asked about until those that were begun in time have ended.
+    private static func limit(_ pace: LookPace) -> Int { Int(pace.rate * 12) + 8 }
 
     private func begin(
-        _ place: AppScope, _ lookup: AccountLookup, _ leadership: Leadership, on connection: PostgresConnection
-    ) throws -> Work? {
+        _ place: AppScope, _ lookup: AccountLookup, _ course: Course, _ leadership: Leadership,
+        on connection: PostgresConnection
+    ) throws -> LookRound.Line? {
         let count = try AccountLookTable.countDue(at: place, atMost: AccountLookDuty.countLimit, on: connection)
         metrics.gauge(.accountLooksDue, Double(count), labels(place))
         let (now, isLeader) = try leadership.check(on: connection)
-        guard isLeader, count > 0, now >= pauses[place] ?? .min else { return nil }
-        let due = try AccountLookTable.Turn.allCases.flatMap { turn in
-            try AccountLookTable.due(
-                at: place, turn, now: now, atMost: AccountLookDuty.batches[turn] ?? 1, on: connection)
+        guard isLeader, count > 0, now >= course.pausedUntil else { return nil }
+        let limit = AccountLookDuty.limit(course.pace)
+        var due: [AccountLookTable.Turn: [AccountLookTable.Due]] = [:]
+        for turn in AccountLookTable.Turn.allCases {
+            due[turn] = try AccountLookTable.due(at: place, turn, now: now, atMost: limit, on: connection)
         }
-        return due.isEmpty ? nil : Work(place, lookup, due, now: now)
-    }
-
-    // MARK: - Asking
-
-    private func ask(_ works: [Work]) {
-        let cancellation = cancellation ?? Cancellation()
-        @Sendable func work(_ work: Work) {
-            while let number = work.next() {
-                let due = work.due[number]
-                let answer = work.lookup.look(
-                    AccountLookup.Question(
-                        id: due.subject.transactionID, in: .only(work.place.environment), others: due.progress.others,
-                        after: due.progress.revision),
-                    CallOptions(priority: .background, within: AccountLookDuty.callTime, cancellation: cancellation))
-                work.end(number, answer)
-            }
-        }
-        let threads = works.flatMap { one in
-            (0..<min(AccountLookDuty.threads, one.due.count)).compactMap { number in
-                ServiceThread(orNil: "account-\(number)") { work(one) }
-            }
-        }
-        for thread in threads { thread.join() }
-        // Where the system gave no threads.
-        for one in works { work(one) }
+        let order = LookOrder.mixed(due, atMost: limit)
+        guard !order.isEmpty else { return nil }
+        return LookRound.Line(
+            place: place, lookup: lookup, pace: course.pace, due: order, now: now, isProbing: course.isProbing)
     }
 
     // MARK: - Keeping
 
     /// Whatever keeps one account from being written puts that one off, and no other.
+    ///
+    /// - Parameter isOwn: whether others could be answered about lately.
     private func settle(
-        _ due: AccountLookTable.Due, _ answer: AccountLookup.Answer, _ now: Int64, on connection: PostgresConnection
+        _ due: AccountLookTable.Due, _ answer: AccountLookup.Answer, isOwn: Bool, _ now: Int64,
+        on connection: PostgresConnection
     ) throws {
         do {
-            try keep(answer, due, now, on: connection)
+            try keep(answer, due, isOwn: isOwn, now, on: connection)
         } catch let error as PostgresError where error.isConnectionLost {
             throw error
         } catch {
@@ -207,7 +143,8 @@ package struct AccountLookDuty: Duty {
     }
 
     private func keep(
-        _ answer: AccountLookup.Answer, _ due: AccountLookTable.Due, _ now: Int64, on connection: PostgresConnection
+        _ answer: AccountLookup.Answer, _ due: AccountLookTable.Due, isOwn: Bool, _ now: Int64,
+        on connection: PostgresConnection
     ) throws {
         let key = due.subject.key
         switch answer {
@@ -232,11 +169,7 @@ package struct AccountLookDuty: Duty {
                 try delay(due, AccountLookDuty.delays, now, on: connection)
             } else {
                 logger.with(fields(key)).warning("account answer rejected", ["error": .string("\(error)")])
-                let isOwn = answered[AppScope(app: key.app, environment: key.environment)].map {
-                    now - $0 < AccountLookDuty.lately
-                }
-                try delay(
-                    due, isOwn ?? false ? AccountLookDuty.longDelays : AccountLookDuty.delays, now, on: connection)
+                try delay(due, isOwn ? AccountLookDuty.longDelays : AccountLookDuty.delays, now, on: connection)
             }
         }
     }
@@ -284,15 +217,11 @@ package struct AccountLookDuty: Duty {
     }
 }
 
-extension AccountLookTable.Due {
-    /// Whether a part of an answer leaves less to ask than there was.
-    fileprivate func isAhead(_ found: AccountLookup.Found?) -> Bool {
-        found.map { $0.rest?.progress != progress } ?? false
-    }
-}
-
-extension AccountLookup.Rest {
-    fileprivate var progress: AccountLookTable.Progress {
-        AccountLookTable.Progress(revision: revision, others: others)
+extension AccountLookup.Answer {
+    fileprivate var isUsable: Bool {
+        switch self {
+        case .found, .unknown: true
+        case .failed: false
+        }
     }
 }

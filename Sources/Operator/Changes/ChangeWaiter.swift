@@ -9,7 +9,9 @@ package final class ChangeWaiter: Service {
 
     private struct Waiting: Sendable {
         let job: Int64
-        let deadline: ContinuousClock.Instant
+        var deadline: ContinuousClock.Instant
+        /// When its outcome may be told, once it is over.
+        var telling: ContinuousClock.Instant?
         let done: @Sendable (Change?) -> Void
     }
 
@@ -64,7 +66,7 @@ package final class ChangeWaiter: Service {
         let answer = Monitor<Change??>(nil)
         wait(for: job) { change in answer.change { $0 = .some(change) } }
         // The loop ends the waiting; this is in case that it cannot.
-        return answer.wait(timeout: ChangeWaiter.patience + .seconds(2)) { $0 } ?? nil
+        return answer.wait(timeout: ChangeWaiter.patience + EndpointSecrets.spreading + .seconds(2)) { $0 } ?? nil
     }
 
     private func look() -> Next {
@@ -79,11 +81,28 @@ package final class ChangeWaiter: Service {
             failures.warning("change outcomes not read", error, count: 1, logger)
         }
         let over = state.change { state -> [Waiting] in
-            let isOver: (Waiting) -> Bool = { found[$0.job] != nil || $0.deadline <= .now }
+            let now = ContinuousClock.now
+            for place in state.waiting.indices {
+                guard state.waiting[place].telling == nil, let change = found[state.waiting[place].job] else {
+                    continue
+                }
+                let telling = now + change.spreading
+                state.waiting[place].telling = telling
+                // One that takes as long as its caller waits is told all the same.
+                state.waiting[place].deadline = max(state.waiting[place].deadline, telling)
+            }
+            let isOver: (Waiting) -> Bool = { ($0.telling ?? $0.deadline) <= now }
             defer { state.waiting.removeAll(where: isOver) }
             return state.waiting.filter(isOver)
         }
         for one in over { one.done(found[one.job]) }
         return .after(ChangeWaiter.interval, atLeast: ChangeWaiter.interval)
+    }
+}
+
+extension Change {
+    /// How long what was done takes to be so everywhere: once a new secret is told, every webhook is signed with it.
+    fileprivate var spreading: Duration {
+        kind == .endpointRotateSecret && state == .done ? EndpointSecrets.spreading : .zero
     }
 }

@@ -26,12 +26,15 @@ package final class DeliveryEngine: Sendable {
         /// The database's clock at an instant of ours: consumers judge signatures by their time, and this host's wall
         /// clock may be wrong.
         var serverClock: (time: Int64, at: ContinuousClock.Instant)?
+        /// When the secrets of the endpoints were read, or found unchanged, last.
+        var secretsRead: ContinuousClock.Instant?
         var isDraining = false
     }
 
     private let state: Monitor<State>
     private let client: HTTPClient
     private let timeout: Duration
+    private let secretTrust: Duration?
     private let clock: any WallClock
     private let instant: @Sendable () -> ContinuousClock.Instant
     private let metrics: Metrics
@@ -39,16 +42,19 @@ package final class DeliveryEngine: Sendable {
     private let onResult: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - secretTrust: how long it signs with secrets that were read; nil: without limit.
     ///   - instant: of a clock that never jumps, which paces and pauses go by.
     ///   - onResult: called from any thread when there is a result to take.
     package init(
-        client: HTTPClient, limits: SendLimits = SendLimits(), timeout: Duration, clock: any WallClock,
+        client: HTTPClient, limits: SendLimits = SendLimits(), timeout: Duration, secretTrust: Duration? = nil,
+        clock: any WallClock,
         instant: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, metrics: Metrics,
         tracer: Tracer = .off, onResult: @escaping @Sendable () -> Void
     ) {
         state = Monitor(State(queue: SendQueue(limits: limits)))
         self.client = client
         self.timeout = timeout
+        self.secretTrust = secretTrust
         self.clock = clock
         self.instant = instant
         self.metrics = metrics
@@ -61,15 +67,26 @@ package final class DeliveryEngine: Sendable {
     /// - Parameters:
     ///   - failures: in a row, as all workers together saw them; of those endpoints that were ever sent to.
     ///   - workers: how many are alive.
-    package func update(_ endpoints: [Endpoint], failures: [String: Int] = [:], workers: Int = 1, now: Int64) {
+    ///   - read: before the endpoints were read; nil: now.
+    package func update(
+        _ endpoints: [Endpoint], failures: [String: Int] = [:], workers: Int = 1, now: Int64,
+        readAt read: ContinuousClock.Instant? = nil
+    ) {
         let instant = self.instant()
         metrics.gauge(.clockDifference, Double(clock.now() - now) / 1000)
         state.change { state in
+            state.secretsRead = read ?? instant
             state.serverClock = (now, instant)
             state.queue.limits.workers = workers
             state.known.subtract(
                 state.queue.update(endpoints, failures: failures, serverNow: now, now: instant))
         }
+        send()
+    }
+
+    /// The secrets of the last `update` were still all that there are, then.
+    package func confirmSecrets(at read: ContinuousClock.Instant) {
+        state.change { $0.secretsRead = read }
         send()
     }
 
@@ -197,7 +214,11 @@ package final class DeliveryEngine: Sendable {
     private func send() {
         let now = instant()
         let (chosen, time) = state.change { state in
-            (state.queue.next(now: now), state.serverClock.map { $0.time + (now - $0.at).milliseconds })
+            let isTrusted = secretTrust.map { trust in state.secretsRead.map { now - $0 < trust } ?? false } ?? true
+            return (
+                isTrusted ? state.queue.next(now: now) : [],
+                state.serverClock.map { $0.time + (now - $0.at).milliseconds }
+            )
         }
         for (delivery, endpoint) in chosen {
             submit(delivery, to: endpoint, at: time ?? clock.now())

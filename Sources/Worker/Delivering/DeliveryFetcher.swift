@@ -22,6 +22,8 @@ struct DeliveryFetcher {
     private var filling = Pace(every: .zero, share: 1 / 2)
     private var sweeping = Pace(every: .seconds(1), share: 1 / 20)
     private var health = Pace(every: .seconds(1))
+    /// Of the secrets that the sender has: `EndpointSecrets.version`, and when they were read or found unchanged.
+    private var secrets: (version: Int64, at: ContinuousClock.Instant)?
     /// Whether endpoints that were removed long ago are looked at too.
     private var sweepsAll = true
     /// What consumers asked for with their answers, and is not done yet.
@@ -31,6 +33,9 @@ struct DeliveryFetcher {
     /// Failures in a row, as all workers together saw them.
     private var failures: [String: Int] = [:]
 
+    /// Looks may be rare, where there are many endpoints; whether there are other secrets is cheap to see. Well below
+    /// `EndpointSecrets.trust`.
+    private static let secretsInterval = Duration.milliseconds(500)
     /// For an endpoint's row.
     private static let lockPatience = "100ms"
 
@@ -71,7 +76,7 @@ struct DeliveryFetcher {
     /// - Parameter workers: how many are alive.
     mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
-        if looking.isDue(at: begun) {
+        if try looking.isDue(at: begun) || haveOtherSecrets(begun, on: connection) {
             defer { looking.ran(since: begun) }
             try look(lanes, workers, now, begun, on: connection)
             return
@@ -88,17 +93,32 @@ struct DeliveryFetcher {
         try record(tally.due(now: .now, all: true), on: connection)
     }
 
+    /// Whether the sender needs others; tells it if not.
+    private mutating func haveOtherSecrets(
+        _ begun: ContinuousClock.Instant, on connection: PostgresConnection
+    ) throws -> Bool {
+        guard let secrets, begun - secrets.at >= DeliveryFetcher.secretsInterval else { return false }
+        guard try EndpointSecrets.version(on: connection) == secrets.version else { return true }
+        self.secrets?.at = begun
+        engine.confirmSecrets(at: begun)
+        return false
+    }
+
     private mutating func look(
         _ lanes: [Lane], _ workers: Int, _ now: Int64, _ begun: ContinuousClock.Instant,
         on connection: PostgresConnection
     ) throws {
         try makeChanges(on: connection)
+        // Before the secrets: what is made between the two is seen the next time.
+        let version = try EndpointSecrets.version(on: connection)
         let endpoints = try EndpointTable.load(sealer: sealer, now: now, on: connection)
         contents = endpoints.reduce(into: [:]) { $0[$1.id] = $1.customerContent }
         // Who asked for no more, or for a pause, gets nothing while that is not written down yet.
         let owing = owed.endpoints
         engine.update(
-            endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now)
+            endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now,
+            readAt: begun)
+        secrets = (version, begun)
         if sweeping.isDue(at: begun) {
             defer { sweeping.ran(since: begun) }
             let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)

@@ -65,8 +65,8 @@ package struct WorkerRole: Sendable {
             keys: keys,
             engine: { ring in
                 DeliveryEngine(
-                    client: client, limits: settings.limits, timeout: settings.timeout, clock: clock, metrics: metrics,
-                    tracer: tracer, onResult: ring)
+                    client: client, limits: settings.limits, timeout: settings.timeout,
+                    secretTrust: EndpointSecrets.trust, clock: clock, metrics: metrics, tracer: tracer, onResult: ring)
             },
             clock: clock, logger: process.logger, metrics: metrics, tracer: tracer)
     }

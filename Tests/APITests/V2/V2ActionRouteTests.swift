@@ -131,6 +131,30 @@ struct V2ActionRouteTests {
         #expect(scene.get("/entitlements/lead").json["type"] == .string("resource_missing"))
     }
 
+    @Test func `offerings are those of the configuration, with their packages where those are asked for`() throws {
+        let scene = try V2Fixture()
+        let first = scene.get("/offerings?limit=1&expand=items.package").json
+        let one = try #require(first["items"]?.arrayValue?.first)
+        #expect(one["id"] == .string("default") && one["lookup_key"] == .string("default"))
+        #expect(one["display_name"] == .string("The usual ones") && one["is_current"] == .bool(true))
+        #expect(one["metadata"] == .object(["colour": .string("red")]))
+        let packages = one["packages"]?["items"]?.arrayValue
+        #expect(packages?.map { $0["lookup_key"] } == ["$rc_monthly", "$rc_annual", "desktop"].map { .string($0) })
+        #expect(packages?.map { $0["position"] } == [.int(1), .int(2), .int(3)])
+        let next = try #require(first["next_page"]?.stringValue)
+        #expect(next == "\(V2Fixture.project)/offerings?limit=1&expand=items.package&starting_after=default")
+        let rest = scene.api.call("GET", next, key: KeyedAPI.secretKey).json
+        #expect(rest["items"]?.arrayValue?.map { $0["id"] } == [.string("sale")])
+        #expect(rest["next_page"] == .null)
+        let sale = scene.get("/offerings/sale").json
+        #expect(sale["is_current"] == .bool(false) && sale["packages"] == nil && sale["metadata"] == .null)
+        // It has no description.
+        #expect(sale["display_name"] == .string("sale"))
+        #expect(scene.get("/offerings/sale?expand=package").json["packages"]?["items"]?.arrayValue?.count == 1)
+        #expect(scene.get("/offerings/spring").json["param"] == .string("offering_id"))
+        #expect(scene.get("/offerings", key: KeyedAPI.publicKey).status == 403)
+    }
+
     @Test func `metrics come from the tables of reports, where a worker fills them`() throws {
         let scene = try V2Fixture()
         let none = scene.get("/metrics/overview")

@@ -68,6 +68,23 @@ import Testing
         #expect(try bench.database.count("SELECT count(*) FROM entitled.endpoint_secret") == 1)
     }
 
+    @Test func `a sender sees by one number that there are other secrets`() throws {
+        func version() throws -> Int64 { try EndpointSecrets.version(on: bench.connection) }
+        var seen = [try version()]
+        #expect(try version() == seen[0])
+        // Made by a host whose clock is behind, and as many as before.
+        _ = try rotate(.zero, at: -1)
+        seen.append(try version())
+        _ = try rotate(.seconds(86_400), at: 1)
+        seen.append(try version())
+        // The former ones end, and as many are made.
+        _ = try rotate(.seconds(60), at: 2)
+        seen.append(try version())
+        _ = try bench.connection.query("DELETE FROM entitled.endpoint_secret")
+        seen.append(try version())
+        #expect(Set(seen).count == 5)
+    }
+
     @Test func `ten secrets live at most, and none is lost when one more is refused`() throws {
         for hours in 0..<9 { _ = try rotate(.seconds(86_400), at: Int64(hours)) }
         let before = try live(at: 9)

@@ -31,7 +31,7 @@ struct ContractPropertyTests {
             "values": .object([
                 "app_user_id": .strings([id]), "entitlement_identifier": .strings(["pro", "basic"]),
                 "offering_uuid": .strings(["default", "sale"]), "customer_id": .strings([id]),
-                "entitlement_id": .strings(["pro", "basic"]),
+                "entitlement_id": .strings(["pro", "basic"]), "offering_id": .strings(["default", "sale"]),
             ]),
         ])
         let all = (input.members ?? []) + (JSON.object(more).members ?? [])

@@ -47,6 +47,9 @@ struct ContractTourTests {
         scene.call("GET", "\(project)/entitlements?limit=1")
         scene.call("GET", "\(project)/entitlements/pro")
         scene.call("GET", "\(project)/entitlements/none")
+        for path in ["?limit=1&expand=items.package", "/default?expand=package", "/sale", "/none"] {
+            scene.call("GET", "\(project)/offerings\(path)")
+        }
         scene.call("GET", "\(project)/customers?limit=1")
         scene.call("GET", "\(project)/customers?limit=none")
         scene.call("GET", "\(project)/customers", key: APIFixture.publicKey)

@@ -11,9 +11,8 @@ import Testing
     .serialized, .enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"),
     .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct OtherClientsTests {
-    @Test(.timeLimit(.minutes(3)))
-    func `two clients of RevenueCat's REST API read every kind of purchase, and write what they can`() throws {
-        let scene = try APIFixture()
+    /// One who has bought everything, with a grant and an attribute.
+    private func customer(of scene: APIFixture) throws -> String {
         let id = try scene.makeCustomer()
         let granted = scene.call(
             "POST", "/v1/subscribers/\(id)/entitlements/basic/promotional", .object(["duration": .string("monthly")]))
@@ -22,17 +21,39 @@ struct OtherClientsTests {
         let attributes = scene.call(
             "POST", "/v1/subscribers/\(id)/attributes", .object(["attributes": .object(["favourite_colour": colour])]))
         #expect(attributes.status == 200, "\(attributes.text)")
+        return id
+    }
+
+    private func expect(_ count: Int, of said: JSON) {
+        for failure in said["failed"]?.members ?? [] {
+            Issue.record("\(failure.name): \(failure.value.stringValue ?? "")")
+        }
+        #expect(said["passed"]?.arrayValue?.count == count)
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `two clients of RevenueCat's REST API read every kind of purchase, and write what they can`() throws {
+        let scene = try APIFixture()
         let said = try ContractFiles.run(
             "clients.py", [],
             input: .object([
                 "base_url": .string(scene.baseURL), "public_key": .string(APIFixture.publicKey),
-                "secret_key": .string(APIFixture.secretKey), "customer": .string(id),
+                "secret_key": .string(APIFixture.secretKey), "customer": .string(try customer(of: scene)),
                 "transaction": .string(try scene.transaction(seed: 850)),
             ]))
-        for failure in said["failed"]?.members ?? [] {
-            Issue.record("\(failure.name): \(failure.value.stringValue ?? "")")
-        }
-        #expect(said["passed"]?.arrayValue?.count == 14)
+        expect(14, of: said)
         #expect(try scene.judge().faults == [])
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `a client of RevenueCat's REST v2 reads and writes all that it can, and loses no member`() throws {
+        let scene = try APIFixture()
+        let said = try ContractFiles.run(
+            "v2_client.py", [],
+            input: .object([
+                "base_url": .string(scene.baseURL), "secret_key": .string(APIFixture.secretKey),
+                "customer": .string(try customer(of: scene)),
+            ]))
+        expect(14, of: said)
     }
 }

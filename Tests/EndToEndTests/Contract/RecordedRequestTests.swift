@@ -45,7 +45,11 @@ struct RecordedRequestTests {
                 #expect(answer.json.members?.map(\.name) == members, "\(recorded.name)")
             }
         }
-        if PythonChecks.isThere { #expect(try scene.judge().faults == []) }
+        if PythonChecks.isThere {
+            #expect(try scene.judge().faults == [])
+        } else {
+            print("\(PythonChecks.absence): the answers were not compared with the contract")
+        }
     }
 
     /// As it was recorded its token is nobody's signature; with one of Apple's it is a question that has an answer.

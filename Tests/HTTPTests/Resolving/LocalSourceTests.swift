@@ -17,7 +17,7 @@ struct LocalSourceTests {
     }
 
     @Test(
-        .enabled(if: WithoutIPv6.isAvailable),
+        .enabled(if: WithoutIPv6.isAvailable, "skipped: no namespace without IPv6 can be made here"),
         arguments: [
             [IPAddress.v6(high: 0x2606_4700_4700_0000, low: 0x1111)],
             [.v4(0x7f00_0001), .v6(high: 0x2606_4700_4700_0000, low: 0x1111)],

@@ -88,6 +88,136 @@ struct PaywallShapesTests {
         #expect(try Self.places(PaywallShapes.userInterface, text) == [place])
     }
 
+    // MARK: - Every component
+
+    /// The types of purchases-ios 5.86 (`PaywallComponentBase.swift`), with the members without which it shows no paywall.
+    private static let required: [String: Set<String>] = [
+        "text": [
+            "type", "text_lid", "font_weight", "color", "font_size", "horizontal_alignment", "size", "padding",
+            "margin",
+        ],
+        "image": ["type", "source", "size", "fit_mode"],
+        "icon": ["type", "base_url", "icon_name", "formats", "size", "color"],
+        "video": ["type", "source", "show_controls", "auto_play", "loop", "mute_audio", "size", "fit_mode"],
+        "stack": ["type", "components", "size", "dimension", "padding", "margin"],
+        "button": ["type", "action", "stack"],
+        "package": ["type", "package_id", "is_selected_by_default", "stack"],
+        "purchase_button": ["type", "stack"], "sticky_footer": ["type", "stack"],
+        "timeline": ["type", "size", "padding", "margin", "items"],
+        "tabs": ["type", "size", "padding", "margin", "control", "tabs"], "tab_control": ["type"],
+        "tab_control_button": ["type", "tab_id", "stack"],
+        "tab_control_toggle": ["type", "thumb_color_on", "thumb_color_off", "track_color_on", "track_color_off"],
+        "carousel": [
+            "type", "pages", "page_alignment", "page_spacing", "page_peek", "initial_page_index", "loop",
+        ],
+        "countdown": ["type", "style", "count_from", "countdown_stack"],
+        "web_view": ["type", "id", "protocol_version", "url", "size"], "fallback_header": ["type"],
+    ]
+
+    private struct Place {
+        let path: [Step]
+        let value: JSON
+        /// Of the component, action or shape that it is a member of.
+        let type: String?
+        let name: String
+    }
+
+    private enum Step {
+        case member(String)
+        case element(Int)
+    }
+
+    private static func places(in json: JSON, _ path: [Step] = []) -> [Place] {
+        switch json {
+        case .array(let elements):
+            elements.enumerated().flatMap { places(in: $1, path + [.element($0)]) }
+        case .object(let members):
+            members.flatMap { member -> [Place] in
+                let inner = path + [.member(member.name)]
+                return [
+                    Place(path: inner, value: member.value, type: json["type"]?.stringValue, name: member.name)
+                ] + places(in: member.value, inner)
+            }
+        default: []
+        }
+    }
+
+    /// Nil takes the member away.
+    private static func changed(_ json: JSON, _ path: ArraySlice<Step>, _ value: JSON?) -> JSON {
+        guard let step = path.first else { return value ?? .null }
+        switch (step, json) {
+        case (.element(let place), .array(let elements)):
+            return .array(
+                elements.enumerated().map { $0 == place ? changed($1, path.dropFirst(), value) : $1 })
+        case (.member(let name), .object(let members)):
+            return .object(
+                members.compactMap { member in
+                    guard member.name == name else { return member }
+                    if path.count == 1, value == nil { return nil }
+                    return JSON.Member(name: name, value: changed(member.value, path.dropFirst(), value))
+                })
+        default: return json
+        }
+    }
+
+    private static let stack: [Step] = ["components_config", "base", "stack", "components"].map { .member($0) }
+
+    /// Each component of the design in a design of its own, and what else the design has; with the members of each.
+    private static func parts() throws -> [(design: JSON, places: [Place])] {
+        let whole = try PaywallDesigns.json(PaywallDesigns.everyComponent)
+        let components = whole["components_config"]?["base"]?["stack"]?["components"]?.arrayValue ?? []
+        let rest = changed(whole, stack[...], .array([]))
+        return [(rest, places(in: rest))]
+            + components.map { component in
+                (changed(whole, stack[...], .array([component])), places(in: component, stack + [.element(0)]))
+            }
+    }
+
+    /// What is in conditions that an SDK does not know, in states, and what may be a text as well as an image.
+    private static func isFree(_ place: Place) -> Bool {
+        let names = place.path.compactMap { if case .member(let name) = $0 { name } else { nil } }
+        return place.type == "variable" && place.name != "type" || place.name == "picture"
+            || names.dropLast().contains { ["state_updates", "state_declarations"].contains($0) }
+                && place.name != "plan"
+    }
+
+    @Test func `a design with every component and every member is right`() throws {
+        let design = try PaywallDesigns.json(PaywallDesigns.everyComponent)
+        #expect(PaywallComponentShapes.paywall.flaws(in: design) == [])
+        let types = Set(Self.places(in: design).compactMap(\.type))
+        #expect(types.isSuperset(of: Self.required.keys))
+    }
+
+    @Test func `each member of each component is looked at: one of another kind is named`() throws {
+        var count = 0
+        for (design, places) in try Self.parts() {
+            for place in places where !Self.isFree(place) {
+                let wrong: JSON
+                switch place.value {
+                case .string, .bool: wrong = .array([])
+                default: wrong = .string("wrong")
+                }
+                let text = place.path.map { if case .member(let name) = $0 { ".\(name)" } else { "[]" } }.joined()
+                let flaws = PaywallComponentShapes.paywall.flaws(in: Self.changed(design, place.path[...], wrong))
+                #expect(!flaws.isEmpty, "\(text) (\(place.type ?? "-"))")
+                count += 1
+            }
+        }
+        #expect(count > 2000)
+    }
+
+    @Test func `a component needs what an SDK needs, and nothing else`() throws {
+        var found: [String: Set<String>] = [:]
+        for (design, places) in try Self.parts() {
+            for place in places {
+                guard let type = place.type, Self.required[type] != nil else { continue }
+                let flaws = PaywallComponentShapes.paywall.flaws(in: Self.changed(design, place.path[...], nil))
+                if !flaws.isEmpty { found[type, default: []].insert(place.name) }
+            }
+        }
+        #expect(found == Self.required)
+    }
+
     @Test func `a document that is no object is one mistake`() {
         #expect(PaywallShapes.paywall.flaws(in: .array([])).map(\.place) == [""])
         #expect(PaywallComponentShapes.paywall.flaws(in: .string("x")).map(\.place) == [""])

@@ -38,6 +38,17 @@ struct EventBodyTests {
         #expect(Self.body(draft).text == expected)
     }
 
+    @Test func `a test event is of a customer whose id is a UUID, as RevenueCat's`() throws {
+        let id = EventID.uuid(of: digest("test"))
+        let event = try #require(TestEvent.json(id: id, appID: "demo", now: epoch)["event"])
+        for name in ["app_user_id", "original_app_user_id"] {
+            let text = try #require(event[name]?.stringValue)
+            #expect(UUIDText.bytes(text) != nil && text.utf8.count == 36, "\(name): \(text)")
+        }
+        #expect(event["aliases"] == .array([event["app_user_id"] ?? .null]))
+        #expect(event["transaction_id"] == .null)
+    }
+
     @Test(arguments: [
         ("USD", 9990, "9.99", "9.99"), ("JPY", 499_000, "null", "499"), ("EUR", 1, "0.001", "0.001"),
         ("EUR", 10_000_000, "11000", "10000"), ("EUR", 0, "0", "0"), ("JPY", 0, "0", "0"),
@@ -110,6 +121,16 @@ struct EventBodyTests {
                 id: request.id,
                 identity: EventIdentity(appUserID: "a", originalAppUserID: "b", aliases: ["a", "b"]))
         ]
+        var known = identity
+        known = EventIdentity(
+            appUserID: known.appUserID, originalAppUserID: known.originalAppUserID, aliases: known.aliases,
+            attributes: .object([
+                "$email": .object(["updated_at_ms": .int(epoch), "value": .string("bob@example.com")])
+            ]))
+        if let draft = drafts.first(where: { $0.type == .renewal }) {
+            bodies[.renewal]?.append(
+                EventBody(catalogue: catalogue).json(draft, id: draft.id, identity: known, appID: "demo"))
+        }
         bodies[.test] = [TestEvent.json(id: EventID.uuid(of: digest("test")), appID: "demo", now: epoch)]
         return bodies
     }()

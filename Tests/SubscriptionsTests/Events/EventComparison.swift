@@ -33,22 +33,37 @@ enum EventComparison {
         }
     }
 
-    private static func row(
+    static func row(
         _ type: EventType, _ name: String, _ theirs: RevenueCatMembers.Member?, _ bodies: [[JSON.Member]]
     ) -> Row {
         let values = bodies.compactMap { body in body.first { $0.name == name }?.value }
         let kinds = Set(values.map(kind))
-        let isKnown = theirs.map { !values.isEmpty && kinds.isSubset(of: $0.kinds) } ?? false
+        let isWhole = values.count == bodies.count
+        let isKnown =
+            theirs.map { theirs in
+                !values.isEmpty && kinds.isSubset(of: theirs.kinds) && (isWhole || theirs.isSometimesMissing)
+            } ?? false
         let reason = reasons["\(type.rawValue) \(name)"] ?? typeReasons[type] ?? reasons[name]
         return Row(
             type: type, member: name,
             theirs: theirs.map { text($0.kinds, isSometimesMissing: $0.isSometimesMissing) }
                 ?? (RevenueCatMembers.byType[type] == nil ? "no sample" : "absent"),
-            ours: values.isEmpty ? "absent" : text(kinds, isSometimesMissing: values.count < bodies.count),
+            ours: values.isEmpty ? "absent" : text(kinds, isSometimesMissing: !isWhole),
             difference: isKnown ? nil : reason.map { .explained($0) } ?? .unexplained)
     }
 
-    private static func kind(_ value: JSON) -> String {
+    /// The kinds of what is in a list, or in the objects of an object by name.
+    static func inner(_ value: JSON) -> Set<String> {
+        switch value {
+        case .array(let elements): Set(elements.map(kind))
+        case .object(let members):
+            Set(members.flatMap { member in (member.value.members ?? []).map { "\($0.name) \(kind($0.value))" } })
+        case .raw(let bytes): (try? JSON(parsing: bytes)).map(inner) ?? []
+        default: []
+        }
+    }
+
+    static func kind(_ value: JSON) -> String {
         switch value {
         case .null: "null"
         case .bool: "boolean"

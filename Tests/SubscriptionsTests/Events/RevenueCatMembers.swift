@@ -16,14 +16,21 @@ enum RevenueCatMembers {
         "0": "null", "b": "boolean", "n": "number", "s": "string", "a": "array", "o": "object",
     ]
 
-    static let byType: [EventType: [Member]] = texts.mapValues { text in
-        text.split(separator: " ").map { word in
-            let parts = word.split(separator: ":")
-            return Member(
-                name: String(parts[0]), kinds: Set(parts[1].compactMap { letters[$0] }),
-                isSometimesMissing: parts[1].hasSuffix("?"))
-        }
+    static let byType: [EventType: [Member]] = texts.mapValues { $0.split(separator: " ").map(member) }
+
+    static func member(_ word: some StringProtocol) -> Member {
+        let parts = word.split(separator: ":")
+        return Member(
+            name: String(parts[0]), kinds: Set(parts[1].compactMap { letters[$0] }),
+            isSometimesMissing: parts[1].hasSuffix("?"))
     }
+
+    /// The kinds of what is in lists, and of the members of each attribute.
+    static let inner: [String: Set<String>] = [
+        "aliases": ["string"], "entitlement_ids": ["string"], "transferred_from": ["string"],
+        "transferred_to": ["string"], "experiments": ["object"],
+        "subscriber_attributes": ["value string", "updated_at_ms number"],
+    ]
 
     /// Members with their kinds; `?` where some samples lack it.
     private static let texts: [EventType: String] = [

@@ -32,9 +32,6 @@ struct EndpointRotateSecretCommand: RemoteCommand {
         secret = try givenSecret.value()
     }
 
-    /// Workers look at the endpoints several times a second: after this, they sign with what is shown.
-    private static let spreading = Duration.seconds(2)
-
     func run(_ context: CommandContext) throws -> Int32 {
         if let remote = context.remote { return try rotate(remote, context) }
         try change.checkLocal()
@@ -56,8 +53,9 @@ struct EndpointRotateSecretCommand: RemoteCommand {
                     + "\(Timestamp.text(many.firstEnd)); a shorter --overlap ends the former ones earlier")
         }
         guard let rotated else { throw try EndpointCommands.noSuch(id, on: connection) }
+        // Once it is shown, every webhook is signed with it.
         if try JobTable.isWorkerRunning(on: connection) {
-            usleep(UInt32(clamping: EndpointRotateSecretCommand.spreading.milliseconds * 1000))
+            usleep(UInt32(clamping: EndpointSecrets.spreading.milliseconds * 1000))
         }
         tell(rotated, context)
         return 0
@@ -84,8 +82,6 @@ struct EndpointRotateSecretCommand: RemoteCommand {
             throw CommandFailure(
                 "the secret of \(id) was rotated (job \(job)), but the answer has no secret; rotate again")
         }
-        // As on the host: once it is shown, every webhook is signed with it.
-        usleep(UInt32(clamping: EndpointRotateSecretCommand.spreading.milliseconds * 1000))
         guard !context.json else {
             context.terminal.document(answer)
             return ExitStatus.done

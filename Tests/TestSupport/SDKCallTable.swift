@@ -1,27 +1,27 @@
 /// Every call of RevenueCat's SDKs for the App Store and for Google Play: `HTTPRequestPath.swift` of purchases-ios 5.86
 /// (ff486da, August 2026), `Endpoint.kt` of purchases-android 10.17 (4980371, August 2026); the hybrid SDKs (Flutter, React
 /// Native, Capacitor, Unity) call through these two.
-enum SDKCallTable {
-    enum SDK: String {
+package enum SDKCallTable {
+    package enum SDK: String, Sendable {
         case both = "iOS, Android"
         case apple = "iOS"
         case android = "Android"
     }
 
-    struct Call: Sendable {
-        let method: String
+    package struct Call: Sendable {
+        package let method: String
         /// As routes are written.
-        let path: String
-        let sdk: SDK
+        package let path: String
+        package let sdk: SDK
         /// When it is called.
-        let occasion: String
+        package let occasion: String
         /// The status that a customer's first such call gets.
-        let status: Int
-        let answer: String
+        package let status: Int
+        package let answer: String
         /// What the SDK does then.
-        let effect: String
+        package let effect: String
 
-        init(
+        package init(
             _ method: String, _ path: String, _ sdk: SDK, _ occasion: String, _ status: Int, _ answer: String,
             _ effect: String
         ) {
@@ -32,7 +32,7 @@ enum SDKCallTable {
 
     private static let subscriber = "/v1/subscribers/{app_user_id}"
 
-    static let calls =
+    package static let calls =
         [
             Call(
                 "GET", subscriber, .both, "start, foreground", 201, "200 or 201: the customer", "It caches the answer."),
@@ -122,10 +122,10 @@ enum SDKCallTable {
             Call(method, path, .apple, "after a login with a token", 404, "404", "Without a login it does not happen.")
         }
 
-    static let heading = "## Calls of the SDKs"
+    package static let heading = "## Calls of the SDKs"
 
     /// The last section of `Apps.md`.
-    static var section: String {
+    package static var section: String {
         """
         \(heading)
 

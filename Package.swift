@@ -96,8 +96,8 @@ let modules: [Target] = [
     .target(
         name: "Duties",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStore", "AppStoreAPI", "Subscriptions", "Database", "Ingest",
-            "Customers",
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Database",
+            "Ingest", "Customers",
         ]),
     // REST v1 for apps and backends.
     .target(
@@ -194,7 +194,7 @@ let tests: [Target] = [
     .testTarget(
         name: "DutiesTests",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Schemas", "Database",
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStoreAPI", "Subscriptions", "Schemas", "Database",
             "Customers", "Duties", "TestSupport",
         ]),
     .testTarget(
@@ -223,7 +223,7 @@ let tests: [Target] = [
         name: "OperatorTests",
         dependencies: [
             "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
-            "Duties", "Operator", "TestSupport",
+            "Customers", "Duties", "Operator", "TestSupport",
         ]),
     // Several roles on a real Postgres.
     .testTarget(

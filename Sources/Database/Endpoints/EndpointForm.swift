@@ -128,7 +128,9 @@ package struct EndpointForm: Sendable, Equatable {
 
     /// Takes out what the endpoint is already.
     package mutating func remove(whatIsOf former: Endpoint) {
-        func isSame<Value: Hashable & Sendable>(_ new: [Value]?, _ old: [Value]) -> Bool { new.map { Set($0) } == Set(old) }
+        func isSame<Value: Hashable & Sendable>(_ new: [Value]?, _ old: [Value]) -> Bool {
+            new.map { Set($0) } == Set(old)
+        }
         if url == former.url { url = nil }
         if isSame(environments, former.environments) { environments = nil }
         if isSame(events, former.events) { events = nil }

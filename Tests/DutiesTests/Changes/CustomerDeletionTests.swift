@@ -53,7 +53,9 @@ struct CustomerDeletionTests {
         let left = try rows()
         #expect(left.count >= 6 && left.allSatisfy { !$0.contains("anna") }, "\(left.filter { $0.contains("anna") })")
         #expect(
-            try fixture.database.texts("SELECT actor || ' ' || state FROM entitled.deletion") == ["operator done"])
+            try fixture.database.texts("SELECT actor || ' ' || is_log_swept FROM entitled.deletion") == [
+                "operator true"
+            ])
     }
 
     @Test func `the same key deletes no customer who came back under the id`() throws {

@@ -97,8 +97,8 @@ let modules: [Target] = [
     .target(
         name: "Duties",
         dependencies: [
-            "CZlib", "Base", "Daemon", "Crypto", "Postgres", "AppStore", "AppStoreAPI", "Subscriptions", "Database", "Ingest",
-            "Customers",
+            "CZlib", "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Database",
+            "Ingest", "Customers",
         ]),
     // REST v1 for apps and backends.
     .target(
@@ -195,7 +195,7 @@ let tests: [Target] = [
     .testTarget(
         name: "DutiesTests",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Schemas", "Database",
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStoreAPI", "Subscriptions", "Schemas", "Database",
             "Customers", "Duties", "TestSupport",
         ]),
     .testTarget(
@@ -224,7 +224,7 @@ let tests: [Target] = [
         name: "OperatorTests",
         dependencies: [
             "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
-            "Duties", "Operator", "TestSupport",
+            "Customers", "Duties", "Operator", "TestSupport",
         ]),
     // Several roles on a real Postgres.
     .testTarget(

@@ -155,7 +155,8 @@ package enum Privileges {
             "endpoint_secret", worker: everything,
             api: [.select(columns: "endpoint", "kind", "created_ms", "expires_ms", "public_key")]),
         Table("endpoint_health", worker: everything, api: [.select]),
-        Table("sealing_key", worker: everything, api: []),
+        // To the newest key's public half operators' secrets are sealed.
+        Table("sealing_key", worker: everything, api: [], console: [.select(columns: "intake_key", "created_ms")]),
         Table(
             "api_key", worker: everything, api: [.select, .update(columns: "last_used_ms")],
             console: [

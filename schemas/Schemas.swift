@@ -178,6 +178,9 @@ package enum Schemas {
                 .analysis(name: "event_analyzed", table: "event"),
                 .analysis(name: "customer_attribute_analyzed", table: "customer_attribute"),
             ]),
+        Migration(
+            version: 45, name: "endpoint_changes", sql: EmbeddedFile.text("v0045_endpoint_changes.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

@@ -1,4 +1,4 @@
--- The schema of entitled, version 44, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 45, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -879,9 +879,13 @@ GRANT SELECT ON entitled.endpoint_health TO entitled_console;
 CREATE TABLE entitled.sealing_key (
     fingerprint text NOT NULL,
     created_ms bigint NOT NULL,
+    -- Public half of the X25519 pair that follows from the key: operators' secrets are sealed to it, and workers open
+    -- them.
+    intake_key bytea,
     CONSTRAINT sealing_key_pkey PRIMARY KEY (fingerprint)
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.sealing_key TO entitled_worker;
+GRANT SELECT (created_ms, intake_key) ON entitled.sealing_key TO entitled_console;
 
 -- REST keys that a command created. The key itself is not stored: it has 190 random bits, so that its SHA-256 reveals
 -- nothing.
@@ -1549,7 +1553,7 @@ AS $function$
 BEGIN
     IF NEW.job IS NULL THEN
         SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke', 'customer_resend', 'customer_give_up', 'customer_export',
-                    'note', 'note_remove', 'alias', 'transfer', 'claim')
+                    'note', 'note_remove', 'alias', 'transfer', 'claim', 'customer_delete')
                 OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
             THEN pg_current_snapshot() END INTO NEW.made_snapshot;
     END IF;
@@ -1560,7 +1564,8 @@ BEGIN
                 AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable',
                     'endpoint_pause', 'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend',
                     'customer_give_up', 'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim', 'refund_answer',
-                    'endpoint_rotate_secret', 'purchase_extend')
+                    'endpoint_rotate_secret', 'purchase_extend', 'endpoint_add', 'endpoint_change', 'endpoint_remove',
+                    'endpoint_test', 'customer_delete')
             OR NEW.outcome = 'done' AND NEW.kind IN ('export', 'customer_export') AND NEW.reason IS NULL)
         AND octet_length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
         AND coalesce(length(NEW.message), 0) <= 4096 AND coalesce(length(NEW.credential), 0) <= 255
@@ -1586,7 +1591,7 @@ BEGIN
     IF NEW.idempotency_key IS NOT NULL THEN
         -- One query, so that both are of one moment.
         SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke', 'customer_resend', 'customer_give_up', 'note', 'note_remove', 'alias',
-                    'transfer', 'claim')
+                    'transfer', 'claim', 'customer_delete')
                 OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
             THEN pg_current_snapshot() END INTO NEW.made_snapshot;
     END IF;
@@ -1595,7 +1600,8 @@ BEGIN
     IF NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause',
             'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend', 'customer_give_up',
             'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim', 'refund_answer', 'endpoint_rotate_secret',
-            'purchase_extend')
+            'purchase_extend', 'endpoint_add', 'endpoint_change', 'endpoint_remove', 'endpoint_test',
+            'customer_delete')
         AND octet_length(NEW.target) BETWEEN 1 AND 1024 AND length(NEW.reason) BETWEEN 1 AND 1000
         AND length(NEW.idempotency_key) BETWEEN 1 AND 255 AND octet_length(NEW.request_hash) = 32
         AND length(NEW.parameters) <= (CASE WHEN NEW.kind LIKE 'bulk\_%' THEN 65536 ELSE 16384 END)

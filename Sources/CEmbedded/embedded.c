@@ -139,6 +139,9 @@ static const unsigned char v0043_operator_changes_sql[] = {
 static const unsigned char v0044_statistics_sql[] = {
 #embed "../../schemas/sql/v0044_statistics.sql"
 };
+static const unsigned char v0045_endpoint_changes_sql[] = {
+#embed "../../schemas/sql/v0045_endpoint_changes.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -199,6 +202,7 @@ static const struct {
     {"v0042_notes.sql", v0042_notes_sql, sizeof v0042_notes_sql},
     {"v0043_operator_changes.sql", v0043_operator_changes_sql, sizeof v0043_operator_changes_sql},
     {"v0044_statistics.sql", v0044_statistics_sql, sizeof v0044_statistics_sql},
+    {"v0045_endpoint_changes.sql", v0045_endpoint_changes_sql, sizeof v0045_endpoint_changes_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

@@ -119,4 +119,8 @@ package enum ElementID: String, Sendable, CaseIterable {
     case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration, transaction, claim, typed
     case text, alias, create, preference, delivery, consumed, sample, consent, overlap, days
     case appleReason = "apple-reason"
+    case url, format, environments, events, except, apps, ordering, schedule, include, version, authorization, headers
+    case withoutAuthorization = "without-authorization"
+    case withoutHeaders = "without-headers"
+    case secret, asymmetric, policy, confirmation
 }

@@ -46,7 +46,9 @@ enum AccessTable {
         .note: [.support, .operator], .noteRemove: [.support, .operator], .alias: [.operator],
         .transfer: [.support, .operator], .claim: [.operator],
         .refundAnswer: [.support, .operator], .purchaseExtend: [.support, .operator],
-        .endpointRotateSecret: [.integrator, .operator],
+        .endpointRotateSecret: [.integrator, .operator], .endpointAdd: [.integrator, .operator],
+        .endpointChange: [.integrator, .operator], .endpointRemove: [.integrator, .operator],
+        .endpointTest: [.integrator, .operator], .customerDelete: [.operator],
         .bulkResend: nil, .bulkGiveUp: nil, .bulkReprocess: nil, .customerResend: nil, .customerGiveUp: nil,
     ]
 
@@ -76,6 +78,9 @@ enum AccessTable {
         "POST /refunds/{transaction}/answer": persons,
         "POST /purchases/{app}/{environment}/{id}/extensions": persons,
         "POST /endpoints/{id}/rotate-secret": .roles([.integrator, .operator]),
+        "POST /endpoints": .roles([.integrator, .operator]), "PATCH /endpoints/{id}": .roles([.integrator, .operator]),
+        "DELETE /endpoints/{id}": .roles([.integrator, .operator]),
+        "POST /endpoints/{id}/test": .roles([.integrator, .operator]), "DELETE /customers/{id}": hosts,
         "GET /workers": hosts, "GET /doctor": hosts,
         "POST /customers/{id}/grants": persons, "POST /customers/{id}/grants/revoke": persons,
         "POST /customers/{id}/notes": persons, "POST /customers/{id}/notes/{note}/remove": persons,

@@ -63,6 +63,8 @@ import Testing
             "/notifications/demo/Production/\(uuid)", "/notifications?purchase=\(place)", "/refunds?app=\(place)",
             "/jobs/\(job)", "/jobs/\(change)", "/changes/\(change)", "/audit?target=\(place)", "/audit?actor=\(place)",
             search, "/changes/new/grant?id=\(place)", "/changes/new/endpoint_pause?id=\(place)",
+            "/changes/new/endpoint_change?id=\(place)", "/changes/new/endpoint_remove?id=\(place)",
+            "/changes/new/endpoint_test?id=\(place)", "/changes/new/customer_delete?id=\(place)",
             "/changes/new/reprocess?app=\(place)&environment=Sandbox&uuid=\(place)",
             // What is refused is told, too.
             "/customers/none\(place)", "/events?\(place)=1", "/purchases/\(place)/\(place)/\(place)", "/jobs/\(place)",

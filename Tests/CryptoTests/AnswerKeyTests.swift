@@ -4,6 +4,19 @@ import Testing
 
 /// A secret that one process seals for another one.
 struct AnswerKeyTests {
+    @Test func `a pair of a seed is the same each time`() throws {
+        let seed = [UInt8](0..<32)
+        let (one, same, other) = (
+            try AnswerKey(seed: seed), try AnswerKey(seed: seed), try AnswerKey(seed: seed.reversed())
+        )
+        let sealed = try AnswerKey.seal([1, 2, 3], to: one.publicKey, context: "c")
+        #expect(same.publicKey == one.publicKey && same.open(sealed, context: "c") == [1, 2, 3])
+        #expect(other.publicKey != one.publicKey && other.open(sealed, context: "c") == nil)
+        for wrong in [[], Array(seed.dropLast()), seed + [0]] {
+            #expect(throws: SealingFailure.wrongKeySize) { _ = try AnswerKey(seed: wrong) }
+        }
+    }
+
     private let secret = Array("whsec_of an endpoint".utf8)
 
     @Test func `the key that was asked with opens it, and no other one`() throws {

@@ -219,6 +219,69 @@ struct RemoteCommandTests {
     }
 
     @Test(.timeLimit(.minutes(4)))
+    func `endpoints are added, changed, tested and removed from afar, and customers deleted`() throws {
+        let hook = "https://consumer.invalid/hooks"
+        let words = ["endpoints", "add", hook, "--event", "RENEWAL", "--authorization", "Bearer hunter2"]
+        #expect(try remote(words, status: 2).log.contains("needs --reason"))
+        let added = try remote(words + ["--header", "X-Tenant: topsecret", "--reason", "new", "--json"])
+        let id = try #require(added.document?["outcome"]?["endpoint"]?.stringValue, "\(added.text)")
+        let secret = try #require(added.document?["outcome"]?["secret"]?.stringValue)
+        let site = scene.site
+        func shown() throws -> JSON? { try site.run("endpoints", "show", id, "--json").document }
+        #expect(try shown()?["url"] == .string(hook) && (try shown()?["authorization"]) == .bool(true))
+        #expect(try shown()?["headers"] == .strings(["X-Tenant"]) && (try shown()?["events"]) == .strings(["RENEWAL"]))
+        let given = try remote(["endpoints", "add", "https://second.invalid/", "--secret", secret, "--reason", "r"])
+        #expect(given.text.contains("signs with the secret that was given") && !given.text.contains("whsec_"))
+        let bad = try remote(["endpoints", "add", "https://10.0.0.1/x", "--reason", "r"], status: 1)
+        #expect(bad.log.contains("not public"), "\(bad.log)")
+        // Here --url is the endpoint's.
+        func update(_ options: [String], status: Int32 = 0) throws -> Program {
+            let program = try Program(
+                ["endpoints", "update", id] + options, folder: folder,
+                environment: [
+                    "ENTITLED_CONFIG": "/nowhere/entitled.json5", "ENTITLED_URL": url,
+                    "ENTITLED_KEY_FILE": "\(folder)/key",
+                ])
+            #expect(try program.wait() == status, "\(program.log)")
+            return program
+        }
+        try update(["--except", "TEST", "--no-authorization", "--retry-schedule", "1m,2m", "--reason", "r"])
+            .expectDone("endpoint_change")
+        #expect(
+            try shown()?["excepted_events"] == .strings(["TEST"]) && (try shown()?["authorization"]) == .bool(false))
+        let elsewhere = ["--url", "https://third.invalid/"]
+        #expect(try update(elsewhere + ["--reason", "r"], status: 1).log.contains("would be sent to another server"))
+        try update(elsewhere + ["--no-header", "X-Tenant", "--reason", "r"]).expectDone("endpoint_change")
+        #expect(try shown()?["url"] == .string("https://third.invalid/"))
+        let named = try Program(
+            [
+                "endpoints", "update", id, "--ordering", "purchase", "--reason", "r", "--console-url", url,
+                "--key-file", "\(folder)/key",
+            ],
+            folder: folder, environment: ["ENTITLED_CONFIG": "/nowhere/entitled.json5"])
+        #expect(try named.wait() == 0, "\(named.log)")
+        try remote(["endpoints", "test", endpoint, "--reason", "r"]).expectDone("endpoint_test")
+        try eventually("the test event arrives") {
+            try site.run("deliveries", "list", "--type", "TEST", "--json").document?["deliveries"]?.arrayValue?.first?[
+                "state"]
+                == .string("delivered")
+        }
+        try remote(["endpoints", "remove", id, "--reason", "gone"]).expectDone("endpoint_remove")
+        try site.run("endpoints", "show", id, status: 1)
+        let deleted = try remote(["customers", "delete", customer, "--reason", "asked by mail"])
+        deleted.expectDone("customer_delete")
+        try site.run("customers", "show", customer, status: 1)
+        try eventually("its request forgets the customer") {
+            !(try site.run("audit", "list", "--json").text + site.run("jobs", "list", "--json").text).contains(customer)
+        }
+        let dump = try scene.site.database?.texts("SELECT row_to_json(j)::text FROM entitled.job j").joined() ?? ""
+        for part in ["hunter2", "topsecret", secret] { #expect(!dump.contains(part)) }
+        let journal = "\(folder)/journal"
+        try site.run("journal", "export", "--to", journal)
+        #expect(try !String(contentsOfFile: journal, encoding: .utf8).contains("hunter2"))
+    }
+
+    @Test(.timeLimit(.minutes(4)))
     func `many rows are changed by a filter, on the host and from afar, and such a job is cancelled`() throws {
         let words = ["deliveries", "resend", "--matching", "--endpoint", endpoint, "--state", "delivered"]
         let count = try rows("deliveries", "list", "--state", "delivered", named: "deliveries").count

@@ -67,7 +67,7 @@ struct PersonalColumnTests {
         report_transaction: app country currency offer_id original_transaction_id period_type product_id product_type \
         transaction_id
         schema_version: name
-        sealing_key: fingerprint
+        sealing_key: fingerprint intake_key
         sender: host worker
         status_look: app original_transaction_id
         worker: host id sealing_keys

@@ -236,15 +236,17 @@ struct OperatorChangeTests {
                 let path = route.path.replacing("/operator/v1", with: "").replacing("{id}", with: "nothing")
                     .replacing("{app}", with: "demo").replacing("{environment}", with: "Production")
                     .replacing("{uuid}", with: "00000000-0000-4000-8000-000000000000")
-                let answer = fixture.post(path, bodies[route.kind] ?? Self.reason(), as: role)
+                let answer = fixture.send(route.method, path, bodies[route.kind] ?? Self.reason(), as: role)
                 if route.kind.roles.contains(role) {
-                    #expect(answer.status == 404, "\(role) \(path): \(answer.text)")
+                    // A new endpoint is looked for nowhere; without a URL it is none.
+                    let status = route.kind == .endpointAdd ? 400 : 404
+                    #expect(answer.status == status, "\(role) \(path): \(answer.text)")
                 } else {
                     #expect(answer.status == 403 && fixture.code(answer) == "forbidden", "\(role) \(path)")
                     #expect(answer.json["error"]?["needs"]?.arrayValue?.isEmpty == false)
                     refused += 1
                     // Not even which members there are.
-                    #expect(fixture.post(path, .string("nonsense"), as: role).status == 403)
+                    #expect(fixture.send(route.method, path, .string("nonsense"), as: role).status == 403)
                 }
             }
             let own = audit("?limit=100", as: role)

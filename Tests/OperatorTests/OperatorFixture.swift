@@ -142,10 +142,18 @@ final class OperatorFixture: Sendable {
         idempotencyKey: String? = Hex.encode(SecureRandom.bytes(8)),
         headers: [String: String] = [:]
     ) -> HTTPCall {
+        send("POST", path, body, as: role, idempotencyKey: idempotencyKey, headers: headers)
+    }
+
+    /// A change by another method.
+    func send(
+        _ method: String, _ path: String, _ body: JSON, as role: OperatorRole = .operator,
+        idempotencyKey: String? = Hex.encode(SecureRandom.bytes(8)), headers: [String: String] = [:]
+    ) -> HTTPCall {
         var headers = headers
         if let idempotencyKey { headers["Idempotency-Key"] = idempotencyKey }
         headers["Authorization"] = "Bearer \(keys[role.rawValue] ?? "")"
-        return HTTPCall.send("POST", "/operator/v1\(path)", headers: headers, body: body.bytes, to: port)
+        return HTTPCall.send(method, "/operator/v1\(path)", headers: headers, body: body.bytes, to: port)
     }
 
     func code(_ call: HTTPCall) -> String? { call.json["error"]?["code"]?.stringValue }

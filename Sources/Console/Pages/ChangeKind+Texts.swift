@@ -32,6 +32,11 @@ extension ChangeKind {
         case .refundAnswer: "Answer Apple about a refund"
         case .endpointRotateSecret: "Rotate the secret of an endpoint"
         case .purchaseExtend: "Extend a renewal date"
+        case .endpointAdd: "Add an endpoint"
+        case .endpointChange: "Change an endpoint"
+        case .endpointRemove: "Remove an endpoint"
+        case .endpointTest: "Send a test event"
+        case .customerDelete: "Delete a customer"
         }
     }
 
@@ -51,6 +56,11 @@ extension ChangeKind {
         case .refundAnswer: "Answer"
         case .endpointRotateSecret: "Rotate the secret"
         case .purchaseExtend: "Extend"
+        case .endpointAdd: "Add an endpoint"
+        case .endpointChange: "Change"
+        case .endpointRemove: "Remove"
+        case .endpointTest: "Send a test"
+        case .customerDelete: "Delete"
         case .endpointEnable: "Enable"
         case .endpointDisable: "Disable"
         case .endpointPause: "Pause"
@@ -91,6 +101,16 @@ extension ChangeKind {
         case .purchaseExtend:
             "Apple lets the subscription \(id) go on for so many days more without a payment, twice a year at most. It cannot be undone;"
                 + " the record follows once Apple reports it."
+        case .endpointAdd:
+            "Events go to a new consumer from now on. The next page shows once the secret that signs them."
+        case .endpointChange:
+            "The settings of \(id) change; its secrets and what waits for it stay. What is secret is not shown here: what is left"
+                + " empty stays as it is."
+        case .endpointRemove: "\(id) gets nothing any more, and what waits for it is given up. It cannot be undone."
+        case .endpointTest: "\(id) gets a TEST event, which is about no customer."
+        case .customerDelete:
+            "\(id) and all its ids name no customer any more, and personal data goes from every table. Apple continues to charge for"
+                + " subscriptions. Consumers get no event of it. It cannot be undone."
         case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."

@@ -58,7 +58,11 @@ extension ChangePages {
                     ("0s", "no more: consumers reject webhooks until they have the new one"),
                 ], call)
         case .purchaseExtend: renewal(call)
-        case .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
+        case .endpointAdd: try endpointFields(nil, call)
+        case .endpointChange: try endpointFields(ChangePages.subject(of: call)["id"] ?? "", call)
+        case .customerDelete: policy(call)
+        case .endpointRemove, .endpointTest, .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable,
+            .jobCancel, .bulkResend, .bulkGiveUp,
             .bulkReprocess, .customerResend, .customerGiveUp:
             .none
         }
@@ -120,7 +124,18 @@ extension ChangePages {
         call.desk.catalogue.products.keys.sorted().map { ($0, $0) }
     }
 
-    private func select(
+    private func policy(_ call: PageCall) -> Node {
+        let standard = call.desk.deletion
+        let words: [DeletionPolicy: String] = [
+            .pseudonymise: "pseudonymise: purchases, events and the log stay, without a name",
+            .erase: "erase: everything about the purchases goes, too",
+        ]
+        let others = DeletionPolicy.allCases.filter { $0 != standard }
+        return select(
+            "How", .policy, "policy", ([standard] + others).map { ($0.rawValue, words[$0] ?? $0.rawValue) }, call)
+    }
+
+    func select(
         _ title: String, _ id: ElementID, _ name: String, _ choices: [(value: String, text: String)], _ call: PageCall
     ) -> Node {
         // What was chosen stays chosen, also where the choices are counted from now.

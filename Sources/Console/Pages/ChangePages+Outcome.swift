@@ -30,9 +30,9 @@ extension ChangePages {
             switch change.state {
             case .done:
                 Tag.p(.classes(.lead)) { "It is done." }
-                if change.kind == .endpointRotateSecret {
+                if change.kind.makesSecret {
                     Tag.p {
-                        "The new secret stood in the answer to the request, once. If it was not seen, rotate again: consumers"
+                        "The new secret stood in the answer to the request, once. If it was not seen, rotate it: consumers"
                         " need it."
                     }
                 }

@@ -21,10 +21,18 @@ struct ChangePages: Sendable {
     /// Fields of the form that are members of the request.
     private static let members = [
         "entitlement", "duration", "until", "endpoint", "text", "alias", "create", "to", "purchase", "customer",
-        "preference", "delivery", "consumed", "sample_content", "consent", "overlap", "days", "apple_reason", "reason",
+        "preference", "delivery", "consumed", "sample_content", "consent", "overlap", "days", "apple_reason",
+        "url", "format", "environments", "events", "excepted_events", "apps", "ordering", "retry_schedule", "include",
+        "extension_version", "asymmetric", "since", "authorization", "without_authorization", "headers",
+        "without_headers", "secret", "policy", "reason",
     ]
     /// Those of them that are none where they are empty.
-    private static let optional: Set = ["endpoint", "purchase", "preference", "consumed"]
+    private static let optional: Set = [
+        "endpoint", "purchase", "preference", "consumed", "url", "ordering", "retry_schedule", "include",
+        "extension_version", "asymmetric", "since", "authorization", "headers", "secret",
+    ]
+    /// The id once more, by which a change that takes something away for good is confirmed.
+    private static let confirmation = "confirmation"
     /// The plan of a preview.
     private static let plan = "plan"
     /// The button that shows what will happen.
@@ -51,9 +59,25 @@ struct ChangePages: Sendable {
         return kind
     }
 
-    private func form(_ call: PageCall, problem: DeskError? = nil, _ preview: ChangePreview? = nil) throws -> Page {
+    /// What a change that takes something away for good would come to: it is shown before anything is asked for.
+    private func loss(_ kind: ChangeKind, _ call: PageCall) throws -> (ChangePreview?, DeskError?) {
+        guard kind.isFinal, let viewer = call.viewer else { return (nil, nil) }
+        let policy = call.form["policy"].map { [JSON.Member(name: "policy", value: .string($0))] } ?? []
+        do {
+            let preview = try desk.preview(
+                kind, of: ChangePages.subject(of: call), body: JSON.object(policy).bytes, by: call.asked(by: viewer),
+                from: call.asking(viewer), now: call.clock.now, on: call.connection)
+            return (preview, nil)
+        } catch let error as DeskError where error.status == 400 || error.status == 404 {
+            return (nil, error)
+        }
+    }
+
+    private func form(_ call: PageCall, problem given: DeskError? = nil, _ shown: ChangePreview? = nil) throws -> Page {
         let kind = try ChangePages.kind(call)
         let subject = ChangePages.subject(of: call)
+        let (loss, missing) = try shown == nil ? self.loss(kind, call) : (nil, nil)
+        let (preview, problem) = (shown ?? loss, given ?? missing)
         let path = ConsolePath.newChange(kind)
         // Under a name that another change has, this one would be refused for ever.
         let standing = problem?.status == 409 ? nil : call.form[ChangePages.key]
@@ -76,6 +100,11 @@ struct ChangePages: Sendable {
                     .value(standing ?? Hex.encode(SecureRandom.bytes(16))))
                 if let preview { Tag.input(.type(.hidden), .name(ChangePages.plan), .value(preview.planText)) }
                 fields
+                if kind.isFinal {
+                    field(
+                        "To confirm, type the id once more", .confirmation, ChangePages.confirmation, call,
+                        isNeeded: false)
+                }
                 if kind.needsReason { reason(kind, call) }
                 Tag.button(.type(.submit)) { kind.button }
                 if kind.needsReason {
@@ -94,7 +123,7 @@ struct ChangePages: Sendable {
         .group([
             field("Reason", .reason, "reason", call, .maxLength(1000), .describedBy(.hint)),
             Tag.p(.id(.hint), .classes(.quiet)) {
-                kind.targetClass == .customer
+                kind.targetClass == .customer && !kind.isFinal
                     ? "It stands in the audit and in the customer's log, for example a ticket."
                     : "It stands in the audit, for example a ticket."
             },
@@ -187,6 +216,11 @@ struct ChangePages: Sendable {
         }
         let body = JSON.object(members.filter { $0.name != "reason" || kind.needsReason }).bytes
         do {
+            if kind.isFinal, call.form[ChangePages.preview] == nil,
+                call.form[ChangePages.confirmation] != call.form["id"]
+            {
+                throw DeskError.badRequest("The id to confirm it is another one; nothing was changed.")
+            }
             if call.form[ChangePages.preview] != nil {
                 let named = JSON.object(members.filter { $0.name != "reason" }).bytes
                 return .page(
@@ -216,7 +250,9 @@ struct ChangePages: Sendable {
         let outcome = ChangeAnswer(change).outcome
         return .page(
             Page("New secret", section: .endpoints) {
-                Tag.h1 { "The new secret of the endpoint" }
+                Tag.h1 {
+                    change.kind == .endpointAdd ? "The new endpoint, and its secret" : "The new secret of the endpoint"
+                }
                 Tag.div(.classes(.notice, .warn), .role(.status)) {
                     Tag.p { "Copy it to the consumer now: it is not shown again, and no page or table here has it." }
                 }
@@ -229,7 +265,9 @@ struct ChangePages: Sendable {
                     ("Endpoint", .identifier(change.target, shown: 64)),
                     (
                         "Former ones sign until",
-                        .untrusted(outcome?["former_secrets_end_at"]?.stringValue ?? "now: none signs any more")
+                        change.kind == .endpointAdd
+                            ? nil
+                            : .untrusted(outcome?["former_secrets_end_at"]?.stringValue ?? "now: none signs any more")
                     ),
                     ("Job", Node.link(to: ConsolePath.job(change.id)) { String(change.id) }),
                 ])
@@ -272,11 +310,14 @@ extension ConsolePath {
             else { return nil }
             return notification(app: app, environment: environment, uuid: uuid)
         case .refundAnswer: return ConsoleSection.refunds.path
+        case .endpointAdd: return ConsoleSection.endpoints.path
         case .claim, .purchaseExtend:
             guard let app = subject["app"], let id = subject["id"],
                 let environment = subject["environment"].flatMap(StoreEnvironment.init(rawValue:))
             else { return nil }
             return purchase(PurchaseKey(app: app, environment: environment, originalTransactionID: id))
+        case .endpointRemove: return subject["id"].map(endpoint)
+        case .customerDelete: return subject["id"].map(customer)
         default: return subject["id"].flatMap { self.subject(kind, target: $0, .null) }
         }
     }
@@ -300,7 +341,11 @@ extension ConsolePath {
                     "app": parameters["app"]?.stringValue ?? "", "uuid": target,
                     "environment": parameters["environment"]?.stringValue ?? "",
                 ])
-        case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret: endpoint(target)
+        case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret, .endpointAdd, .endpointChange,
+            .endpointTest:
+            endpoint(target)
+        case .endpointRemove: section(.endpoints)
+        case .customerDelete: section(.customers)
         }
     }
 

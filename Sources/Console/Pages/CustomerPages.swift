@@ -63,7 +63,7 @@ enum CustomerPages {
             Tag.h1 { Node.identifier(original, shown: 48) }
             head(answer, call)
             entitlements(answer)
-            call.changes([.grant, .revoke, .transfer, .alias], of: ["id": original])
+            call.changes([.grant, .revoke, .transfer, .alias, .customerDelete], of: ["id": original])
             forCustomer(answer)
             Tag.div(.classes(.columns)) {
                 purchases(answer)

@@ -15,6 +15,7 @@ enum EndpointPages {
         let list = try call.ask { try $0.endpoints() }
         return Page("Endpoints", section: .endpoints, command: "endpoints list", api: call.api("endpoints")) {
             Tag.h1 { "Endpoints" }
+            call.changes([.endpointAdd], of: [:])
             PageParts.rows(
                 "Where events are sent", list, of: ConsoleSection.endpoints.path,
                 none: "No endpoint yet: entitled endpoints add URL", hasFile: false, call,
@@ -96,9 +97,8 @@ enum EndpointPages {
                 ])
             }
             call.changes(
-                endpoint.disabledReason == nil
-                    ? [.endpointPause, .endpointDisable, .endpointRotateSecret]
-                    : [.endpointEnable, .endpointRotateSecret],
+                (endpoint.isEnabled ? [.endpointTest, .endpointPause, .endpointDisable] : [.endpointEnable])
+                    + [.endpointChange, .endpointRotateSecret] + (endpoint.isOperations ? [] : [.endpointRemove]),
                 of: ["id": endpoint.id])
             Tag.h2 { "Settings" }
             settings(answer, call)

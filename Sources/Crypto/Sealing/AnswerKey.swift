@@ -15,8 +15,13 @@ package final class AnswerKey: @unchecked Sendable {
     package let publicKey: [UInt8]
     private let key: OpaquePointer
 
-    package init() throws(SealingFailure) {
-        let seed = SecureRandom.bytes(AnswerKey.size)
+    package convenience init() throws(SealingFailure) {
+        try self.init(seed: SecureRandom.bytes(AnswerKey.size))
+    }
+
+    /// The pair of a private half of 32 bytes: the same each time, for a process that is asked again and again.
+    package init(seed: [UInt8]) throws(SealingFailure) {
+        guard seed.count == AnswerKey.size else { throw .wrongKeySize }
         guard let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nil, seed, seed.count) else {
             OpenSSLErrors.drain()
             throw .cipherUnavailable

@@ -24,7 +24,7 @@ package enum ChangeRedaction {
 
     private static let selectJobs = """
         SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, j.outcome,
-            true AS is_target
+            true AS is_target, j.kind = '\(ChangeKind.customerDelete.rawValue)' AS is_deletion
         FROM entitled.job j, entitled.deletion d
         WHERE d.id = $1 AND \(isAbout("j")) AND j.idempotency_key IS NOT NULL
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
@@ -32,7 +32,7 @@ package enum ChangeRedaction {
         """
     private static let selectJobsNaming = """
         SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, j.outcome,
-            false AS is_target
+            false AS is_target, false AS is_deletion
         FROM entitled.deletion d, entitled.job j
         WHERE d.id = $1 AND NOT \(isAbout("j")) AND j.idempotency_key IS NOT NULL
             AND (j.id = ANY($6::int8[]) OR j.id > $7)
@@ -75,13 +75,15 @@ package enum ChangeRedaction {
     }
 
     private static let selectAudit = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target,
+            false AS is_deletion
         FROM entitled.audit a, entitled.deletion d
         WHERE d.id = $1 AND \(isAbout("a")) AND \(isMeantByAudit("$6"))
         ORDER BY a.id
         """
     private static let selectAuditNaming = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, false AS is_target
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, false AS is_target,
+            false AS is_deletion
         FROM entitled.deletion d, entitled.audit a
         WHERE d.id = $1 AND NOT \(isAbout("a"))
             AND (a.id = ANY($7::int8[]) OR a.id > $8 OR a.job = ANY($6::int8[]) OR a.job = ANY($9::int8[])) AND \(isMeantByAudit("$6"))
@@ -202,11 +204,13 @@ package enum ChangeRedaction {
     private static func columns(of found: Candidates) -> [PostgresValue] { [.int8s(found.rows), .int8(found.end)] }
 
     private static let selectJob = """
-        SELECT id, target, reason, error AS message, NULL AS key, parameters, outcome, true AS is_target
+        SELECT id, target, reason, error AS message, NULL AS key, parameters, outcome, true AS is_target,
+            false AS is_deletion
         FROM entitled.job WHERE id = $1
         """
     private static let selectAuditOfJob = """
-        SELECT id, target, reason, message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target
+        SELECT id, target, reason, message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target,
+            false AS is_deletion
         FROM entitled.audit WHERE job = $1 AND target = $2
         """
 
@@ -305,7 +309,9 @@ package enum ChangeRedaction {
             guard isTarget || replaced != texts || told != outcome else { return nil }
             return Redacted(
                 id: try row.int("id"), target: isTarget ? all[target] ?? target : target, reason: replaced[0],
-                message: replaced[1], keepsKey: !isTarget && replaced[2] == texts[2],
+                message: replaced[1],
+                // The customer may come back under the id: the deletion that is asked for once more is no other one.
+                keepsKey: try replaced[2] == texts[2] && (!isTarget || row.bool("is_deletion")),
                 parameters: isTarget ? try row.optionalText("parameters").map(withoutHashes) : nil,
                 outcome: told)
         }

@@ -46,17 +46,27 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case endpointRotateSecret = "endpoint_rotate_secret"
     /// Extends the renewal date of a purchase: `{"app", "environment", "days", "apple_reason", "request_id"}`.
     case purchaseExtend = "purchase_extend"
+    /// Makes an endpoint of the target's id, which the console chose: an `EndpointForm`, what `SecretIntake` sealed, and `answer_key`.
+    case endpointAdd = "endpoint_add"
+    /// Changes an endpoint's settings: as `endpointAdd`, without a key.
+    case endpointChange = "endpoint_change"
+    case endpointRemove = "endpoint_remove"
+    /// Sends a TEST event to an endpoint.
+    case endpointTest = "endpoint_test"
+    /// Deletes a customer, as `DeletionPolicy` has it: `{"policy"}`.
+    case customerDelete = "customer_delete"
 
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
         case .grant, .revoke, .note, .noteRemove, .transfer, .refundAnswer, .purchaseExtend: [.support, .operator]
         // Customers may become one, which cannot be undone.
-        case .alias, .claim: [.operator]
+        case .alias, .claim, .customerDelete: [.operator]
         case .resend, .eventResend: [.support, .integrator, .operator]
         case .reprocess, .bulkReprocess: [.operator]
         case .endpointEnable, .endpointDisable, .endpointPause, .bulkResend, .bulkGiveUp, .customerResend,
-            .customerGiveUp, .jobCancel, .endpointRotateSecret:
+            .customerGiveUp, .jobCancel, .endpointRotateSecret, .endpointAdd, .endpointChange, .endpointRemove,
+            .endpointTest:
             [.integrator, .operator]
         }
     }
@@ -68,12 +78,16 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
 
     package var targetClass: TargetClass {
         switch self {
-        case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim: .customer
+        case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim,
+            .customerDelete:
+            .customer
         case .refundAnswer, .purchaseExtend: .purchase
         case .resend: .delivery
         case .eventResend: .event
         case .reprocess: .notification
-        case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret: .endpoint
+        case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret, .endpointAdd, .endpointChange,
+            .endpointRemove, .endpointTest:
+            .endpoint
         case .bulkResend, .bulkGiveUp, .bulkReprocess: .list
         case .jobCancel: .job
         }
@@ -92,16 +106,24 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     package static let namesOfPersons = namesOfCustomers + ofPurchases.map(\.rawValue)
 
     /// Whether the parameters hold what is to be forgotten once it is over: texts of persons, and ids of another customer, whose
-    /// deletion does not find them there. A key to which a secret was sealed is of no use then.
+    /// deletion does not find them there. What was sealed for one change, and a key to which a secret was sealed, is of no use then.
     package var forgetsParameters: Bool {
         switch self {
-        case .note, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret, .purchaseExtend: true
+        case .note, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret, .purchaseExtend, .endpointAdd,
+            .endpointChange:
+            true
         default: false
         }
     }
 
     /// Whether a reason has to be given: a note says itself what it is for.
     package var needsReason: Bool { self != .note && self != .noteRemove }
+
+    /// Whether the outcome has a secret, sealed to the one who asked.
+    package var makesSecret: Bool { self == .endpointRotateSecret || self == .endpointAdd }
+
+    /// Whether it takes something away for good, so that it is shown before, and confirmed by the id.
+    package var isFinal: Bool { self == .endpointRemove || self == .customerDelete }
 
     /// Whether Apple is asked to do it: it can be neither repeated nor rolled back.
     package var isOfApple: Bool { self == .purchaseExtend }
@@ -112,7 +134,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
         case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
             .jobCancel, .note, .noteRemove, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret,
-            .purchaseExtend:
+            .purchaseExtend, .endpointAdd, .endpointChange, .endpointRemove, .endpointTest, .customerDelete:
             false
         }
     }

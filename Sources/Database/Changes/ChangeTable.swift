@@ -57,6 +57,9 @@ package enum ChangeTable {
 
     // MARK: - The console
 
+    /// Scalars of a change's parameters, unless it is one of many rows.
+    package static let longestParameters = 16_384
+
     /// Requests of one operator are one after the other, so that the second one under a key sees the first.
     private static let serialise = """
         WITH settings AS MATERIALIZED (SELECT \(Durability.setting))
@@ -240,7 +243,7 @@ package enum ChangeTable {
 
     private static let emptying = """
         UPDATE entitled.job SET outcome = (outcome::jsonb - $1::text)::text
-        WHERE kind = $2 AND state = 'done' AND outcome LIKE '%"' || $1 || '"%'
+        WHERE kind = ANY($2::text[]) AND state = 'done' AND outcome LIKE '%"' || $1 || '"%'
             AND finished_ms < (extract(epoch FROM clock_timestamp()) * 1000)::int8 - $3
         """
 
@@ -248,7 +251,10 @@ package enum ChangeTable {
     package static func emptySealed(on connection: PostgresConnection) throws {
         _ = try connection.query(
             emptying,
-            [.text(Change.sealed), .text(ChangeKind.endpointRotateSecret.rawValue), .int8(sealedLife)])
+            [
+                .text(Change.sealed), .texts(ChangeKind.allCases.filter(\.makesSecret).map(\.rawValue)),
+                .int8(sealedLife),
+            ])
     }
 
     private static let selectRole = """

@@ -14,7 +14,8 @@ package enum ChangeVersions {
     package static let answerKey = "answer_key"
     /// The member that has the name under which Apple is asked: another one for each request, too.
     package static let requestID = "request_id"
-    private static let unasked: Set = [member, answerKey, requestID]
+    /// Secrets are sealed otherwise each time; which ones were given counts.
+    private static let unasked: Set = [member, answerKey, requestID, SecretIntake.member]
     /// Members of parameters from which an id that they are about can be guessed.
     package static let hashes: Set = [member, holdings]
     /// Why such a change is refused when that is another one.
@@ -31,8 +32,8 @@ package enum ChangeVersions {
     ) throws -> [UInt8] {
         let members = (parameters.members ?? []).filter { !unasked.contains($0.name) }
         let seen = JSON.array([
-            // A worker reads them in another order than the console wrote them.
-            .string(kind.rawValue), .string(target), JSON.object(members).sortedByName,
+            // A worker reads them in another order than the console wrote them. A new endpoint has its id once it is asked for.
+            .string(kind.rawValue), .string(kind == .endpointAdd ? "" : target), JSON.object(members).sortedByName,
             .strings(try versions(kind, target, parameters, on: connection)),
         ])
         return Digest.sha256(seen.bytes)
@@ -42,7 +43,7 @@ package enum ChangeVersions {
         _ kind: ChangeKind, _ target: String, _ parameters: JSON, on connection: PostgresConnection
     ) throws -> [String] {
         switch kind {
-        case .grant, .revoke: return try customer(target, on: connection)
+        case .grant, .revoke, .customerDelete: return try customer(target, on: connection)
         case .note, .noteRemove:
             return try CustomerTable.load([target], on: connection)[target]?.appUserIDs.sorted() ?? []
         case .alias, .transfer:
@@ -73,6 +74,10 @@ package enum ChangeVersions {
         case .reprocess: return try notification(target, parameters, on: connection)
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try endpoints(on: connection, only: target).states
+        case .endpointAdd: return []
+        case .endpointChange: return try EndpointTable.list(id: target, on: connection).map(\.version)
+        case .endpointRemove, .endpointTest:
+            return try endpoints(on: connection, only: target, withPause: false).states
         case .endpointRotateSecret:
             return try endpoints(on: connection, only: target, withPause: false).states
                 + connection.query(

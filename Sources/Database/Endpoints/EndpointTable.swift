@@ -139,15 +139,35 @@ package enum EndpointTable {
         package let publicKey: [UInt8]?
     }
 
+    private static let idPrefix = "we_"
+    private static let idBytes = 8
+
+    package static func newID() -> String { idPrefix + Hex.encode(SecureRandom.bytes(idBytes)) }
+
+    /// Whether a text is an id as new endpoints get it.
+    package static func isNewID(_ text: String) -> Bool {
+        text.hasPrefix(idPrefix) && text.utf8.count == idPrefix.utf8.count + 2 * idBytes
+            && text.utf8.dropFirst(idPrefix.utf8.count).allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
+
+    /// Whether there is, or was, an endpoint of an id.
+    package static func isTaken(_ id: String, on connection: PostgresConnection) throws -> Bool {
+        try !connection.query("SELECT FROM entitled.endpoint WHERE id = $1", [.text(id)]).isEmpty
+    }
+
     /// Makes an endpoint with its first secret, which is not shown again.
     ///
     /// - Parameters:
+    ///   - id: of `newID`.
     ///   - extensionVersion: of RevenueCat's Firebase extension, where it receives the events.
     ///   - retrySchedule: nil for the configuration's.
     ///   - isAsymmetric: whether a key pair signs too.
     ///   - secret: what the consumer has already; nil: a new one.
     package static func add(
-        url: String, authorization: String?, environments: [StoreEnvironment], events: [String],
+        _ id: String = newID(), url: String, authorization: String?, environments: [StoreEnvironment], events: [String],
         exceptedEvents: [String] = [], apps: [String], includesSubscriber: Bool = false,
         extensionVersion: String? = nil, ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil,
         headers: [CustomHeader] = [],
@@ -155,7 +175,6 @@ package enum EndpointTable {
         sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Added {
         try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
-            let id = "we_" + Hex.encode(SecureRandom.bytes(8))
             _ = try connection.query(
                 """
                 INSERT INTO entitled.endpoint

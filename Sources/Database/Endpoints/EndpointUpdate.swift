@@ -30,6 +30,8 @@ package struct EndpointEdit: Sendable {
     package var withoutHeaders: [String] = []
     /// Whether a key pair signs beside the secret.
     package var isAsymmetric: Bool?
+    /// The URL that it has to have for that; nil: any.
+    package var formerURL: String?
 
     package init() {}
 }
@@ -42,6 +44,8 @@ package enum EndpointUpdate {
         /// The headers that stay cannot be opened, to be sealed together with the new ones.
         case headersUnreadable
         case tooManyHeaders
+        /// It has another URL than it has to have.
+        case isElsewhere
     }
 
     /// - Throws: `SealingKeyRegister.Missing`.
@@ -52,6 +56,7 @@ package enum EndpointUpdate {
             guard try EndpointSecrets.lockEndpoint(id, on: connection),
                 let former = try EndpointTable.load(id: id, sealer: sealer, now: now, on: connection).first
             else { return .notFound }
+            guard changes.formerURL ?? former.url == former.url else { return .isElsewhere }
             let changesHeaders = !changes.headers.isEmpty || !changes.withoutHeaders.isEmpty
             let headers = changesHeaders ? headers(changes, former) : []
             guard let headers else { return .headersUnreadable }

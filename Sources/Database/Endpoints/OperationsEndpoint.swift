@@ -6,6 +6,9 @@ import Postgres
 /// retried and logged like them, but made from the configuration.
 package enum OperationsEndpoint {
     package static let id = "we_operations"
+    /// Why it is not removed as others are.
+    package static let irremovable =
+        "\(id) comes from the configuration: remove webhooks.operations_url, and start the worker again."
 
     /// The row is locked by `current`, so that two workers that start at once keep it one after the other.
     private static let current = """

@@ -40,6 +40,12 @@ package struct SecretSealer: Sendable {
         keys.map { Hex.encode(Digest.sha256(Array("entitled sealing key".utf8) + $0.exposed).prefix(8)) }
     }
 
+    /// Pairs that follow from the keys, in their order: a process that has a public half can seal to the workers, and opens
+    /// nothing.
+    package var intakes: [AnswerKey] {
+        keys.compactMap { try? AnswerKey(seed: Digest.sha256(Array("entitled intake key".utf8) + $0.exposed)) }
+    }
+
     package func seal(_ plaintext: [UInt8], for endpoint: String) throws -> [UInt8] {
         guard let key = keys.first else { throw NoKey() }
         return try Sealing.seal(plaintext, key: key.exposed, associatedData: Array(endpoint.utf8))

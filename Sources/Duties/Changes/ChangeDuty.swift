@@ -15,10 +15,14 @@ package struct ChangeDuty: Duty {
     private let work: ChangeWork
     private let logger: Logger
     private var emptied: ContinuousClock.Instant?
+    /// When the workers' intake was looked after, and whether there was one.
+    private var intake: (at: ContinuousClock.Instant, isThere: Bool)?
 
     private static let rest = Duration.milliseconds(200)
     /// The schema is older than changes; it may be migrated while the worker runs.
     private static let rarely = Duration.seconds(30)
+    /// Between two looks at the workers' intake while there is none, and while there is one.
+    private static let intakeIntervals = (missing: Duration.seconds(5), there: Duration.seconds(60))
     /// Between two looks for secrets that nothing waits for any more.
     private static let emptyingInterval = Duration.seconds(60)
 
@@ -30,9 +34,15 @@ package struct ChangeDuty: Duty {
     package mutating func run(_ run: DutyRun) throws -> Next {
         let isEmptying = emptied.map { .now - $0 >= ChangeDuty.emptyingInterval } ?? true
         if isEmptying { emptied = .now }
+        let isPublishing =
+            intake.map {
+                .now - $0.at >= ($0.isThere ? ChangeDuty.intakeIntervals.there : ChangeDuty.intakeIntervals.missing)
+            } ?? true
+        if isPublishing { intake = (.now, false) }
         return try run.session.withConnection { connection in
             do {
                 if isEmptying { try ChangeTable.emptySealed(on: connection) }
+                if isPublishing { intake = (.now, try work.publishIntake(on: connection)) }
                 while !run.isDraining(), let ended = try work.next(on: connection, isDraining: run.isDraining) {
                     tell(ended)
                 }

@@ -18,6 +18,7 @@ package struct ChangeWork: Sendable {
     private let refundApps: Set<String>
     let keys: @Sendable () -> SecretSealer
     let clock: any WallClock
+    let endpoints: EndpointRules
 
     /// Failures after which a change is given up. What passes by itself is not counted.
     package static let patience: Int64 = 5
@@ -30,12 +31,15 @@ package struct ChangeWork: Sendable {
     ///   - entitlements: those that can be granted.
     ///   - refundApps: apps whose questions about refunds workers answer.
     ///   - keys: which seal the secrets of endpoints.
+    ///   - endpoints: what endpoints may be.
     package init(
         entitlements: Set<String>, foldSettings: FoldSettings,
         restoreSettings: RestoreSettings = RestoreSettings(general: .transfer), refundApps: Set<String> = [],
-        keys: @escaping @Sendable () -> SecretSealer = { SecretSealer(keys: []) }, clock: any WallClock
+        keys: @escaping @Sendable () -> SecretSealer = { SecretSealer(keys: []) },
+        endpoints: EndpointRules = EndpointRules(), clock: any WallClock
     ) {
         (self.refundApps, self.keys) = (refundApps, keys)
+        self.endpoints = endpoints
         self.entitlements = entitlements
         self.restoreSettings = restoreSettings
         self.foldSettings = foldSettings
@@ -176,6 +180,11 @@ package struct ChangeWork: Sendable {
         case .claim: return try claim(change, parameters, on: connection)
         case .refundAnswer: return try answerRefund(change, parameters, on: connection)
         case .endpointRotateSecret: return try rotate(change, parameters, on: connection)
+        case .endpointAdd: return try addEndpoint(change, parameters, on: connection)
+        case .endpointChange: return try changeEndpoint(change, parameters, on: connection)
+        case .endpointRemove: return try removeEndpoint(change, on: connection)
+        case .endpointTest: return try testEndpoint(change, on: connection)
+        case .customerDelete: return try deleteCustomer(change, parameters, on: connection)
         case .purchaseExtend: return .refused("Apple does this change, which another duty asks for.")
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return .refused("A change of many rows is done in steps.")

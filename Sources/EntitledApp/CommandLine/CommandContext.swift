@@ -13,7 +13,9 @@ extension ProgramDeclaration {
             OptionDeclaration("--help", "Show this text; shorter: -h."),
         ],
         refusals: Dictionary(
-            uniqueKeysWithValues: RemoteOptions.all.map { ($0.name, "\(RemoteOptions.onHostOnly) (\($0.name))") }))
+            uniqueKeysWithValues: RemoteOptions.all(RemoteOptions.url).map {
+                ($0.name, "\(RemoteOptions.onHostOnly) (\($0.name))")
+            }))
 }
 
 /// What a command works with; a test gives its own.

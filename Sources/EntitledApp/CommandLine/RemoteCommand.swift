@@ -3,18 +3,23 @@ import CLI
 import Daemon
 
 /// A command that can ask the operator API (`--url`) instead of the database.
-package protocol RemoteCommand: ParsableCommand where Context == CommandContext {}
+package protocol RemoteCommand: ParsableCommand where Context == CommandContext {
+    /// Names the operator API.
+    static var urlOption: OptionDeclaration { get }
+}
 
 extension RemoteCommand {
+    package static var urlOption: OptionDeclaration { RemoteOptions.url }
+
     package static var declaration: CommandDeclaration {
-        CommandDeclaration(configuration, inputs: inputs + RemoteOptions.all.map { .option($0) })
+        CommandDeclaration(configuration, inputs: inputs + RemoteOptions.all(urlOption).map { .option($0) })
     }
 }
 
 extension RemoteCommand where Self: ReadingCommand {
     package static var declaration: CommandDeclaration {
         CommandDeclaration(
-            configuration, inputs: inputs + [.option(Watch.option)] + RemoteOptions.all.map { .option($0) })
+            configuration, inputs: inputs + [.option(Watch.option)] + RemoteOptions.all(urlOption).map { .option($0) })
     }
 }
 
@@ -31,7 +36,7 @@ enum RemoteOptions {
         "--ca-file", .file,
         "With --url, a PEM file of the authorities to trust instead of the system's; default: $ENTITLED_CA_FILE.")
 
-    static let all = [url, keyFile, caFile]
+    static func all(_ url: OptionDeclaration) -> [OptionDeclaration] { [url, keyFile, caFile] }
 
     static let onHostOnly = "works on the host of the installation only: the operator API does not have it"
 
@@ -56,11 +61,12 @@ enum RemoteOptions {
     ) throws -> OperatorClient? {
         func variable(_ name: String) -> String? { context.environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         let isRemote = command is any RemoteCommand
-        // An option of this name may be the command's own, such as the URL of an endpoint.
+        // An option of the usual name may be the command's own, such as the URL of an endpoint.
+        let url = (type(of: command) as? any RemoteCommand.Type)?.urlOption ?? url
         let given = isRemote ? parsed.text(url.name) : nil
         guard let text = given ?? variable(urlVariable) else {
             if isRemote, let lonely = [keyFile, caFile].first(where: { parsed.has($0.name) }) {
-                throw UsageError("\(lonely.name) needs --url, or ENTITLED_URL in the environment")
+                throw UsageError("\(lonely.name) needs \(url.name), or ENTITLED_URL in the environment")
             }
             return nil
         }

@@ -147,7 +147,10 @@ struct Composition {
                         entitlements: Set(configuration.catalogue.products.keys),
                         foldSettings: configuration.foldSettings, restoreSettings: configuration.restoreSettings,
                         refundApps: configuration.refundApps,
-                        keys: SealingKeys.reader(configuration, logger: logger), clock: clock), logger: logger)),
+                        keys: SealingKeys.reader(configuration, logger: logger),
+                        endpoints: EndpointRules(
+                            apps: configuration.apps.map(\.id), address: configuration.webhookAddress),
+                        clock: clock), logger: logger)),
             try service(extensionDuty(history.accesses)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },

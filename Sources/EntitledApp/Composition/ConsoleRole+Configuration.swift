@@ -42,6 +42,8 @@ extension DeskSettings {
             entitlements: configuration.catalogue, offerings: configuration.offerings,
             durations: Set(configuration.productDurations.keys))
         refundApps = configuration.refundApps
+        webhookAddress = configuration.webhookAddress
+        deletion = configuration.privacy.deletion
         serverAPIApps = Set(configuration.apps.filter { $0.serverAPI != nil }.map(\.id))
         inForce = configuration.settings.map { setting in
             ShownSetting(

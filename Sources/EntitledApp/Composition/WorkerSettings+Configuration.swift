@@ -29,6 +29,12 @@ extension Configuration {
             owners: ownerSettings)
     }
 
+    /// Which URLs endpoints may have.
+    var webhookAddress: WebhookAddress {
+        WebhookAddress(
+            allowed: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)), isProxied: webhooks.proxy != nil)
+    }
+
     private var webhookClient: HTTPClientConfiguration {
         var settings = HTTPClientConfiguration(
             allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),

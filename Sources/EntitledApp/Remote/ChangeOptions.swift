@@ -13,9 +13,18 @@ struct ChangeOptions: ParsableArguments {
 
     func ask(
         _ remote: OperatorClient, _ path: [String], _ context: CommandContext,
-        _ members: KeyValuePairs<String, JSON?> = [:]
+        _ members: KeyValuePairs<String, JSON?> = [:], method: String = "POST", plan: String? = nil
     ) throws -> Int32 {
-        try ChangeCall(reason: reason, waits: waits).ask(remote, path, context, members)
+        try ChangeCall(reason: reason, waits: waits).ask(
+            remote, path, context, JSON.object(members).members ?? [], method: method, plan: plan)
+    }
+
+    /// The same with members that the caller made.
+    func ask(
+        _ remote: OperatorClient, _ path: [String], _ context: CommandContext, body members: [JSON.Member],
+        method: String
+    ) throws -> Int32 {
+        try ChangeCall(reason: reason, waits: waits).ask(remote, path, context, members, method: method)
     }
 
     /// The same for a change whose answer the caller shows.
@@ -23,6 +32,13 @@ struct ChangeOptions: ParsableArguments {
     /// - Returns: the answer, and whether the change is over.
     func post(
         _ remote: OperatorClient, _ path: [String], _ members: KeyValuePairs<String, JSON?>
+    ) throws -> (answer: JSON, isOver: Bool) {
+        try post(remote, path, body: JSON.object(members).members ?? [])
+    }
+
+    /// The same with members that the caller made.
+    func post(
+        _ remote: OperatorClient, _ path: [String], body members: [JSON.Member]
     ) throws -> (answer: JSON, isOver: Bool) {
         try ChangeCall(reason: reason, waits: waits).post(remote, path, members)
     }
@@ -68,13 +84,14 @@ struct ChangeOptions: ParsableArguments {
 struct ChangeCall {
     /// The answer, and whether the change is over.
     func post(
-        _ remote: OperatorClient, _ path: [String], _ members: KeyValuePairs<String, JSON?>
+        _ remote: OperatorClient, _ path: [String], _ members: [JSON.Member], method: String = "POST",
+        plan: String? = nil
     ) throws -> (answer: JSON, isOver: Bool) {
         if needsReason, reason == nil { throw ChangeCall.reasonless }
         let body =
-            (JSON.object(members).members ?? [])
+            members
             + (reason.map { [JSON.Member(name: "reason", value: .string($0))] } ?? [])
-        return try remote.post(path, .object(body))
+        return try remote.post(path, .object(body), method: method, plan: plan)
     }
 
     static let wait = OptionDeclaration(
@@ -99,7 +116,15 @@ struct ChangeCall {
     func ask(
         _ remote: OperatorClient, _ path: [String], _ context: CommandContext, _ members: KeyValuePairs<String, JSON?>
     ) throws -> Int32 {
-        let (answer, isOver) = try post(remote, path, members)
+        try ask(remote, path, context, JSON.object(members).members ?? [])
+    }
+
+    /// The same with members that the caller made.
+    func ask(
+        _ remote: OperatorClient, _ path: [String], _ context: CommandContext, _ members: [JSON.Member],
+        method: String = "POST", plan: String? = nil
+    ) throws -> Int32 {
+        let (answer, isOver) = try post(remote, path, members, method: method, plan: plan)
         guard let job = answer["job"]?.intValue else {
             throw CommandFailure("the answer of the operator API names no job: \(answer.text.prefix(200))")
         }

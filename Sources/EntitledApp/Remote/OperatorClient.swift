@@ -45,18 +45,22 @@ final class OperatorClient: OperatorSource, Sendable {
     }
 
     /// What a change would come to.
-    func preview(_ path: [String], _ document: JSON) throws -> JSON {
+    func preview(_ path: [String], _ document: JSON, method: String = "POST") throws -> JSON {
         let response = try send(
-            "POST", path, [("preview", "true")], [("Content-Type", "application/json")], document.bytes)
+            method, path, [("preview", "true")], [("Content-Type", "application/json")], document.bytes)
         guard response.status == 200 else { throw refusal(response) }
         return try JSON(ordered: try body(response))
     }
 
     /// Asks for a change. What got no answer is asked for again under the same key, so that it is done once.
     ///
-    /// - Parameter plan: of a preview, if it is to be done only as it was shown.
+    /// - Parameters:
+    ///   - method: of HTTP.
+    ///   - plan: of a preview, if it is to be done only as it was shown.
     /// - Returns: the answer, and whether the change is over.
-    func post(_ path: [String], _ document: JSON, plan: String? = nil) throws -> (answer: JSON, isOver: Bool) {
+    func post(
+        _ path: [String], _ document: JSON, method: String = "POST", plan: String? = nil
+    ) throws -> (answer: JSON, isOver: Bool) {
         let headers =
             [("Idempotency-Key", Hex.encode(SecureRandom.bytes(16))), ("Content-Type", "application/json")]
             + (plan.map { [("If-Plan", $0)] } ?? [])
@@ -65,7 +69,7 @@ final class OperatorClient: OperatorSource, Sendable {
         while true {
             left -= 1
             do {
-                let response = try send("POST", path, [], headers, document.bytes)
+                let response = try send(method, path, [], headers, document.bytes)
                 guard [200, 202].contains(response.status) else { throw refusal(response) }
                 return (try JSON(ordered: try body(response)), response.status == 200)
             } catch let failure as Unanswered where failure.mayPass && left > 0 {

@@ -17,7 +17,9 @@ extension Endpoint {
     }
 
     /// Without its query and user, which may hold a secret.
-    package var publicURL: String {
+    package var publicURL: String { Endpoint.publicURL(of: url) }
+
+    package static func publicURL(of url: String) -> String {
         var text = url.prefix { $0 != "?" && $0 != "#" }[...]
         if let scheme = text.firstRange(of: "://") {
             let rest = text[scheme.upperBound...]

@@ -28,9 +28,15 @@ struct ChangeBody {
         self.members = members
     }
 
-    /// SHA-256 of the request: what is to be done, to what, and the members in the order of their names.
+    /// SHA-256 of the request: what is to be done, to what, and the members in the order of their names. Secrets can be guessed from a
+    /// hash, which the console's role reads: it says that there is one.
     func fingerprint(_ kind: ChangeKind, of subject: [String: String]) -> [UInt8] {
         func sorted(_ members: [JSON.Member]) -> JSON { .object(members.sorted { $0.name < $1.name }) }
+        let isSecret = kind == .endpointAdd || kind == .endpointChange
+        let members = members.map { member in
+            isSecret && GivenSecrets.members.contains(member.name)
+                ? JSON.Member(name: member.name, value: .bool(true)) : member
+        }
         let request = JSON.array([
             .string(kind.rawValue), sorted(subject.map { JSON.Member(name: $0.key, value: .string($0.value)) }),
             sorted(members),
@@ -63,6 +69,46 @@ struct ChangeBody {
         case .bool(true)?, .string("true")?: return true
         default: throw .badRequest("\(name) must be true or false.", field: name)
         }
+    }
+
+    /// Nil: it is not said.
+    mutating func optionalFlag(_ name: String) throws(DeskError) -> Bool? {
+        guard let value = value(name), value != .string("") else { return nil }
+        return try flag(name)
+    }
+
+    /// Texts as an array, or as a form sends them; nil: it is not there. Null and what has none is an empty list.
+    mutating func list(_ name: String, separator: Character = ",") throws(DeskError) -> [String]? {
+        guard let given = members.first(where: { $0.name == name })?.value else {
+            taken.insert(name)
+            return nil
+        }
+        taken.insert(name)
+        let texts: [String]?
+        switch given {
+        case .null: texts = []
+        case .string(let text):
+            texts = text.split(separator: separator).map { part in
+                String(part.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+            }.filter { !$0.isEmpty }
+        default:
+            let values = given.arrayValue?.compactMap(\.stringValue)
+            texts = values?.count == given.arrayValue?.count ? values : nil
+        }
+        guard let texts, texts.allSatisfy({ !$0.isEmpty && !$0.utf8.contains(0) }), Set(texts).count == texts.count
+        else {
+            throw .badRequest("\(name) must be a list of texts, each once.", field: name)
+        }
+        return texts
+    }
+
+    /// An instant, in ms since 1970.
+    mutating func instant(_ name: String, now: Int64) throws(DeskError) -> Int64? {
+        guard let text = try optionalText(name) else { return nil }
+        guard let instant = TimeArgument(text: text)?.milliseconds(now: now) else {
+            throw .badRequest("\(name) must be \(TimeArgument.allowed).", field: name)
+        }
+        return instant
     }
 
     /// A whole number, also as a form sends it.

@@ -190,7 +190,8 @@ package struct ChangeDesk: Sendable {
             found.parameters = found.parameters.adding(
                 ChangeVersions.requestID, .string(UUIDText.upper(SecureRandom.bytes(16)).lowercased()))
         }
-        if kind == .endpointRotateSecret {
+        try seal(&found, kind, on: connection)
+        if kind.makesSecret {
             let key = try AnswerKey()
             found.parameters = found.parameters.adding(ChangeVersions.answerKey, .string(Hex.encode(key.publicKey)))
             answerKey = key
@@ -198,6 +199,9 @@ package struct ChangeDesk: Sendable {
         let request = ChangeTable.Request(
             kind, found.target, parameters: found.parameters, reason: reason, by: origin,
             idempotencyKey: idempotencyKey, fingerprint: fingerprint)
+        guard kind.isBulk || request.parameters.text.unicodeScalars.count <= ChangeTable.longestParameters else {
+            throw DeskError(413, "body_too_large", "The change has more parameters than can be kept.")
+        }
         return (request, answerKey)
     }
 
@@ -211,8 +215,29 @@ package struct ChangeDesk: Sendable {
                 retryAfter: 10)
         } catch let error as PostgresError where error.isForbidden {
             // A kind that is younger than the schema.
-            throw DeskError.unavailable("The database has an older schema: run `entitled migrate`.")
+            throw DeskError.olderSchema
         }
+    }
+
+    /// Gives a new endpoint its id, and seals what is secret for the workers.
+    private func seal(
+        _ found: inout ChangeRoute.Subject, _ kind: ChangeKind, on connection: PostgresConnection
+    ) throws {
+        if kind == .endpointAdd { found.target = EndpointTable.newID() }
+        guard let secrets = found.secrets else { return }
+        let known: [UInt8]?
+        do {
+            known = try SecretIntake.publicKey(on: connection)
+        } catch let error as PostgresError where error.isUndefined {
+            throw DeskError.olderSchema
+        }
+        guard let key = known else {
+            throw DeskError.unavailable(
+                "No worker has noted yet what secrets are sealed to: one of this version has to run.")
+        }
+        found.parameters = found.parameters.adding(
+            SecretIntake.member,
+            .string(try SecretIntake.seal(secrets.given, to: key, kind, found.target, url: secrets.url)))
     }
 
     private func asked(_ answer: ChangeTable.Answer, _ kind: ChangeKind) throws(DeskError) -> Asked {
@@ -255,6 +280,8 @@ extension Viewer {
 }
 
 extension DeskError {
+    static let olderSchema = unavailable("The database has an older schema: run `entitled migrate`.")
+
     static func changedMeanwhile(_ message: String) -> DeskError { DeskError(409, "changed_meanwhile", message) }
 
     /// Another operator's change is not told from one that is not there.

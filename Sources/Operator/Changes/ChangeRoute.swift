@@ -8,21 +8,27 @@ package struct ChangeRoute: Sendable {
     struct Subject {
         /// Nil: that of the route.
         var kind: ChangeKind?
-        let target: String
+        var target: String
         var parameters: JSON
+        /// What is secret of an endpoint, and the URL that it is for.
+        var secrets: (given: GivenSecrets, url: String)?
     }
 
     typealias Find = @Sendable (DatabaseDesk, PathValues, inout ChangeBody) throws -> Subject
 
+    /// Of HTTP.
+    package let method: String
     package let kind: ChangeKind
     /// Kinds that the member `kind` of the body chooses from; empty: it has none.
     let choices: [String: ChangeKind]
     let pattern: PathPattern
     let find: Find
 
-    private init(
-        _ path: String, _ kind: ChangeKind, choices: [String: ChangeKind] = [:], _ find: @escaping Find
+    init(
+        _ path: String, _ kind: ChangeKind, method: String = "POST", choices: [String: ChangeKind] = [:],
+        _ find: @escaping Find
     ) {
+        self.method = method
         pattern = PathPattern(OperatorRoute.root + path)
         self.kind = kind
         self.choices = choices
@@ -44,7 +50,9 @@ package struct ChangeRoute: Sendable {
 
     package var path: String { pattern.text }
 
-    package static let all: [ChangeRoute] = [
+    package static let all = single + ofEndpoints + ofCustomers
+
+    private static let single: [ChangeRoute] = [
         ChangeRoute("/customers/{id}/grants", .grant, grant),
         ChangeRoute("/customers/{id}/grants/revoke", .revoke) { desk, values, body in
             let entitlement = try body.text("entitlement")
@@ -191,7 +199,7 @@ package struct ChangeRoute: Sendable {
         }
     }
 
-    private static func endpoint(
+    static func endpoint(
         _ values: PathValues, _ desk: DatabaseDesk, _ parameters: JSON = .object([JSON.Member]())
     ) throws -> Subject {
         _ = try desk.endpoint(values["id"])

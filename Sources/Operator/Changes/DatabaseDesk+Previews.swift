@@ -23,6 +23,11 @@ extension DatabaseDesk {
         case .transfer: return try moving(target, parameters)
         case .claim: return try claiming(target, parameters)
         case .endpointRotateSecret: return try rotating(target, parameters)
+        case .endpointAdd: return try adding(parameters)
+        case .endpointChange: return try changing(target, parameters)
+        case .endpointRemove: return try removing(target)
+        case .endpointTest: return try testing(target)
+        case .customerDelete: return try deleting(target, parameters)
         case .refundAnswer: return try answering(target, parameters)
         case .purchaseExtend: return try extending(target, parameters)
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:

@@ -1,6 +1,7 @@
 import Base
 import Customers
 import Database
+import HTTP
 import Postgres
 import Subscriptions
 import Worker
@@ -26,9 +27,18 @@ package struct DeskSettings: Sendable {
     /// Apps whose questions about refunds workers answer, and those of which Apple can be asked.
     package var refundApps: Set<String> = []
     package var serverAPIApps: Set<String> = []
+    /// Which URLs endpoints may have.
+    package var webhookAddress = WebhookAddress()
+    /// What deletions do unless something else is asked for.
+    package var deletion = DeletionPolicy.pseudonymise
     package var memory = DeskMemory()
     /// What is in force, for operators to read.
     package var inForce: [ShownSetting] = []
+
+    /// Ids of the configured apps.
+    package var apps: [String] {
+        scopes.reduce(into: []) { apps, scope in if !apps.contains(scope.app) { apps.append(scope.app) } }
+    }
 
     package init(
         scopes: [AppScope] = [], foldSettings: FoldSettings = FoldSettings(),

@@ -44,7 +44,7 @@ package struct OperatorAPI: HTTPHandler {
         guard head.path != OperatorAPI.document else { return wrongMethod(head, ["GET", "HEAD"]) }
         let path = label(of: head)
         do throws(DeskError) {
-            let methods = (match(head.path) == nil ? [] : ["GET", "HEAD"]) + (change(head.path) == nil ? [] : ["POST"])
+            let methods = (match(head.path) == nil ? [] : ["GET", "HEAD"]) + changeMethods(head.path)
             guard !methods.isEmpty else {
                 throw DeskError.notFound("This path does not exist; \(OperatorAPI.document) describes those that do.")
             }
@@ -68,7 +68,7 @@ package struct OperatorAPI: HTTPHandler {
 
     /// As metrics name the path.
     private func label(of head: HTTPRequestHead) -> String {
-        (head.method == "POST" ? change(head.path)?.route.path : nil) ?? match(head.path)?.route.path ?? "none"
+        change(head)?.route.path ?? match(head.path)?.route.path ?? "none"
     }
 
     package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
@@ -82,7 +82,7 @@ package struct OperatorAPI: HTTPHandler {
         let counting = HTTPResponder { [self] response in
             responder.respond(counted(response, label(of: head)))
         }
-        guard head.method != "POST" else { return ask(request, id, counting) }
+        guard ["GET", "HEAD"].contains(head.method) else { return ask(request, id, counting) }
         do throws(DeskError) {
             guard let (route, values) = match(head.path) else {
                 throw DeskError.notFound("This path does not exist.")
@@ -163,18 +163,24 @@ package struct OperatorAPI: HTTPHandler {
 
     // MARK: - Changes
 
-    private func change(_ path: String) -> (route: ChangeRoute, values: PathValues)? {
-        let parts = PathPattern.parts(of: path)
-        for route in changeRoutes {
+    private func change(_ head: HTTPRequestHead) -> (route: ChangeRoute, values: PathValues)? {
+        let parts = PathPattern.parts(of: head.path)
+        for route in changeRoutes where route.method == head.method {
             if let values = route.pattern.values(of: parts) { return (route, values) }
         }
         return nil
     }
 
+    /// The methods by which changes are asked for at a path.
+    private func changeMethods(_ path: String) -> [String] {
+        let parts = PathPattern.parts(of: path)
+        return Set(changeRoutes.filter { $0.pattern.values(of: parts) != nil }.map(\.method)).sorted()
+    }
+
     /// Writes the change down, and answers what came of it, or that it is under way.
     private func ask(_ request: HTTPRequest, _ id: RequestID, _ responder: HTTPResponder) {
         do throws(DeskError) {
-            guard let (route, values) = change(request.head.path) else {
+            guard let (route, values) = change(request.head) else {
                 throw DeskError.notFound("This path does not exist.")
             }
             let key = try OperatorKeys.key(of: request.head)

@@ -153,7 +153,7 @@ import Testing
             .support: [.grant, .revoke, .resend, .eventResend, .note, .noteRemove, .transfer, .refundAnswer],
             .integrator: [
                 .resend, .eventResend, .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret,
-                .jobCancel,
+                .jobCancel, .endpointAdd, .endpointChange, .endpointRemove, .endpointTest,
             ],
             .operator: Set(ChangeKind.allCases), .finance: [], .read: [],
         ]

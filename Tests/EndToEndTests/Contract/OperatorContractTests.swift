@@ -77,10 +77,12 @@ private final class OperatorFixture {
     }
 
     @discardableResult
-    func post(_ path: String, _ body: JSON, key: String = UUID().uuidString) -> HTTPCall {
+    func post(
+        _ path: String, _ body: JSON, key: String = UUID().uuidString, method: String = "POST"
+    ) -> HTTPCall {
         let headers = ["Authorization": "Bearer \(self.key)", "Idempotency-Key": key]
-        let answer = HTTPCall.send("POST", path, headers: headers, body: body.bytes, to: port)
-        exchanges.append(APIFixture.Exchange(method: "POST", path: path, request: body.bytes, answer: answer))
+        let answer = HTTPCall.send(method, path, headers: headers, body: body.bytes, to: port)
+        exchanges.append(APIFixture.Exchange(method: method, path: path, request: body.bytes, answer: answer))
         return answer
     }
 
@@ -129,9 +131,35 @@ private final class OperatorFixture {
         let days = [JSON.Member(name: "days", value: .int(7)), .init(name: "apple_reason", value: .string("outage"))]
         post("\(root)/purchases/\(purchase)/extensions?preview=true", reason(days))
         post("\(root)/purchases/\(purchase)/extensions", reason(days))
+        endpoints(reason)
+        post("\(root)/customers/contract-alias?preview=true", reason(), method: "DELETE")
+        let erase = [JSON.Member(name: "policy", value: .string("pseudonymise"))]
         bulk(reason)
+        post("\(root)/customers/contract-alias", reason(erase), method: "DELETE")
         get("\(root)/jobs/\(made.json["job"]?.intValue ?? 0)")
         get("\(root)/audit")
+    }
+
+    /// An endpoint from its beginning to its end.
+    private func endpoints(_ reason: ([JSON.Member]) -> JSON) {
+        let root = "/operator/v1"
+        let url = JSON.Member(name: "url", value: .string("https://consumer.invalid/hooks"))
+        let wanted = [
+            url, JSON.Member(name: "events", value: .strings(["RENEWAL"])),
+            .init(name: "asymmetric", value: .bool(true)),
+            JSON.Member(name: "headers", value: .strings(["X-Tenant: demo"])),
+        ]
+        post("\(root)/endpoints?preview=true", reason([url]))
+        let id = post("\(root)/endpoints", reason(wanted)).json["outcome"]?["endpoint"]?.stringValue ?? "none"
+        post("\(root)/endpoints", reason([.init(name: "url", value: .string("ftp://x"))]))
+        let change = reason([JSON.Member(name: "ordering", value: .string("purchase"))])
+        post("\(root)/endpoints/\(id)?preview=true", change, method: "PATCH")
+        post("\(root)/endpoints/\(id)", change, method: "PATCH")
+        post("\(root)/endpoints/\(id)", change, method: "PATCH")
+        post("\(root)/endpoints/\(id)/test?preview=true", reason([]))
+        post("\(root)/endpoints/\(id)/test", reason([]))
+        post("\(root)/endpoints/\(id)?preview=true", reason([]), method: "DELETE")
+        post("\(root)/endpoints/\(id)", reason([]), method: "DELETE")
     }
 
     /// A change of many rows, which ends before it is cancelled, or not.

@@ -8,7 +8,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers delete`.
-struct CustomerDeleteCommand: ParsableCommand {
+struct CustomerDeleteCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "delete", "Delete a customer with all ids and remove personal data from every table.",
         discussion:
@@ -17,7 +17,8 @@ struct CustomerDeleteCommand: ParsableCommand {
             + " too, and later notifications create a new, anonymous customer. The default is privacy.deletion. A new"
             + " purchase"
             + " with the same id creates a new customer. Consumers get no event. It cannot be undone; if it is"
-            + " interrupted, a worker finishes it. It does not reach backups and webhooks that were sent.",
+            + " interrupted, a worker finishes it. It does not reach backups and webhooks that were sent. With --url"
+            + " --reason is required, the default is privacy.deletion of the console, and --json prints the answer of the operator API.",
         examples: [
             "customers delete user-42 --reason 'asked by mail on 2026-11-20'", "customers delete user-42 --erase",
         ])
@@ -27,6 +28,7 @@ struct CustomerDeleteCommand: ParsableCommand {
     @Flag("--pseudonymise", "Pseudonymise, whatever privacy.deletion says.") private var isPseudonymised: Bool
     @Option(CustomerIDs.reason) private var reason: String?
     @OptionGroup private var confirmation: Confirmation
+    @Flag(ChangeCall.wait) private var waits: Bool
 
     func validate() throws {
         if isErased, isPseudonymised { throw UsageError("--erase and --pseudonymise cannot be combined") }
@@ -36,6 +38,8 @@ struct CustomerDeleteCommand: ParsableCommand {
     private var policy: DeletionPolicy? { isErased ? .erase : isPseudonymised ? .pseudonymise : nil }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try ask(remote, context) }
+        guard !waits else { throw ChangeCall.needless }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let policy = self.policy ?? configuration.privacy.deletion
@@ -50,6 +54,20 @@ struct CustomerDeleteCommand: ParsableCommand {
         let record = try DeletionTable.find(deletion.id, on: connection)
         tell(deletion, of: customer, policy, record, context)
         return 0
+    }
+
+    private func ask(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
+        let members = policy.map { [JSON.Member(name: "policy", value: .string($0.rawValue))] } ?? []
+        guard reason != nil else { throw ChangeCall.reasonless }
+        var plan: String?
+        if confirmation.isNeeded(context) {
+            let preview = try remote.preview(["customers", id], .object(members), method: "DELETE")
+            plan = preview["plan"]?.stringValue
+            let question = policy?.question ?? "Delete this customer?"
+            try confirmation.ask("\(question) It cannot be undone.", context) { PreviewLines.lines(preview) }
+        }
+        return try ChangeCall(reason: reason, waits: waits).ask(
+            remote, ["customers", id], context, members, method: "DELETE", plan: plan)
     }
 
     private func erasure(

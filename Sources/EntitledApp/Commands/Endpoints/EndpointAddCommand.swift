@@ -8,14 +8,15 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints add`.
-struct EndpointAddCommand: ParsableCommand {
+struct EndpointAddCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "add", "Add an endpoint and print its secret once.",
         discussion:
             "Without options an endpoint receives every event except SUBSCRIBER_ALIAS and CONSUMPTION_REQUEST, which need"
             + " --event. The secret (whsec_…) signs each request; it is shown once. With --format raw the endpoint receives"
             + " Apple's notifications instead, unchanged, for a second consumer of them; --event then takes Apple's types,"
-            + " such as DID_RENEW.",
+            + " such as DID_RENEW. With --url a worker adds the endpoint and seals its secret for the console alone, which answers it"
+            + " once; if the answer is lost, rotate it. --json prints the answer of the operator API.",
         examples: [
             "endpoints add https://example.com/hooks",
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
@@ -41,6 +42,7 @@ struct EndpointAddCommand: ParsableCommand {
     @Option(EndpointCommands.ordering) var ordering: Ordering = .none
     @Option("--since", .moment, "Also send the events since this time, as `replay webhooks --missing` does.")
     private var since: TimeArgument?
+    @OptionGroup private var change: ChangeOptions
     /// Nil: a new one.
     private(set) var secret: WebhookSecret?
     private(set) var request = EndpointRequestValues()
@@ -69,6 +71,8 @@ struct EndpointAddCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try ask(remote, context) }
+        try change.checkLocal()
         let configuration = try context.configuration()
         try EndpointFilters.check(
             events: filters.events + filters.exceptedEvents, apps: filters.apps, format: format, configuration, context)
@@ -93,6 +97,49 @@ struct EndpointAddCommand: ParsableCommand {
         tell(added, url, job, context)
         if let job, !context.json { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
         return 0
+    }
+
+    private func ask(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
+        var body = EndpointRequestBody()
+        body.add("url", url)
+        body.add("format", formatName)
+        body.add("environments", list: filters.environments.map(\.rawValue))
+        body.add("events", list: filters.events)
+        body.add("excepted_events", list: filters.exceptedEvents)
+        body.add("apps", list: filters.apps)
+        body.add("include", include)
+        body.add("extension_version", extensionVersion)
+        body.add("ordering", ordering.rawValue)
+        body.add("asymmetric", isAsymmetric ? .bool(true) : nil)
+        body.add(
+            "since",
+            try since.map { Timestamp.text(try $0.milliseconds(ofOption: "--since", now: SystemClock().now())) })
+        body.add(request)
+        body.add("secret", secret?.text)
+        let (answer, isOver) = try change.post(remote, ["endpoints"], body: body.members)
+        let job = answer.cell("job")
+        guard isOver else {
+            throw CommandFailure(
+                "no worker has added the endpoint yet (job \(job)), and its secret will not be shown; when"
+                    + " `entitled jobs show \(job) --wait` says that it is done, rotate the secret")
+        }
+        let id = answer["outcome"]?.cell("endpoint") ?? ""
+        let given = answer["outcome"]?["secret"]?.stringValue
+        guard given != nil || secret != nil else {
+            throw CommandFailure("\(id) was added (job \(job)), but the answer has no secret: rotate it")
+        }
+        guard !context.json else {
+            context.terminal.document(answer)
+            return ExitStatus.done
+        }
+        let publicKey = answer["outcome"]?["public_key"]?.stringValue
+        context.terminal.print(
+            Terminal.harmless("added \(id): \(url) (job \(job))") + "\n"
+                + (given.map { "secret: \(Terminal.harmless($0))\n" } ?? "")
+                + (publicKey.map { "public key: \(Terminal.harmless($0))\n" } ?? "")
+                + (given == nil
+                    ? "It signs with the secret that was given." : "Save the secret now: it is not shown again."))
+        return ExitStatus.done
     }
 
     private func tell(_ added: EndpointTable.Added, _ url: String, _ job: Job?, _ context: CommandContext) {

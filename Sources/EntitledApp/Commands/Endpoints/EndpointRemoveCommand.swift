@@ -6,14 +6,18 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints remove`.
-struct EndpointRemoveCommand: ParsableCommand {
+struct EndpointRemoveCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
-        "remove", "Remove an endpoint and give up its pending deliveries.", examples: ["endpoints remove ID"])
+        "remove", "Remove an endpoint and give up its pending deliveries.", discussion: ChangeOptions.help,
+        examples: ["endpoints remove ID"])
 
     @Argument(EndpointCommands.id) private var id: String
     @OptionGroup private var confirmation: Confirmation
+    @OptionGroup private var change: ChangeOptions
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try ask(remote, context) }
+        try change.checkLocal()
         guard id != OperationsEndpoint.id else {
             throw CommandFailure(
                 "\(id) comes from the configuration: remove webhooks.operations_url, and start the worker"
@@ -36,6 +40,16 @@ struct EndpointRemoveCommand: ParsableCommand {
             context.terminal.print("removed \(id); deliveries that waited for it are given up")
         }
         return 0
+    }
+
+    private func ask(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
+        var plan: String?
+        if confirmation.isNeeded(context) {
+            let preview = try remote.preview(["endpoints", id], .object([JSON.Member]()), method: "DELETE")
+            plan = preview["plan"]?.stringValue
+            try confirmation.ask("Remove this endpoint? It cannot be undone.", context) { PreviewLines.lines(preview) }
+        }
+        return try change.ask(remote, ["endpoints", id], context, method: "DELETE", plan: plan)
     }
 
     /// Deliveries that are counted for the question before an endpoint is removed.

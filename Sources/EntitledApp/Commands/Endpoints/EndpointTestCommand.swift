@@ -6,13 +6,16 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints test`.
-struct EndpointTestCommand: ParsableCommand {
+struct EndpointTestCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
-        "test", "Send a TEST event to an endpoint.", examples: ["endpoints test ID"])
+        "test", "Send a TEST event to an endpoint.", discussion: ChangeOptions.help, examples: ["endpoints test ID"])
 
     @Argument(EndpointCommands.id) private var id: String
+    @OptionGroup private var change: ChangeOptions
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try change.ask(remote, ["endpoints", id, "test"], context) }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let endpoint = try EndpointCommands.find(id, on: connection)
@@ -24,10 +27,9 @@ struct EndpointTestCommand: ParsableCommand {
                 "endpoint \(endpoint.id) receives only notifications of Apple: use `entitled apple test-notification` instead"
             )
         }
-        let app = endpoint.apps.first ?? configuration.apps.first?.id ?? "none"
-        let event =
-            endpoint.isOperations ? TestEventMaker.makeForOperations() : TestEventMaker.make(app: app)
-        try TestEventMaker.insert(event.new, for: endpoint, on: connection)
+        let now = SystemClock().now()
+        let event = TestEventMaker.event(for: endpoint, firstApp: configuration.apps.first?.id, now: now)
+        try TestEventMaker.insert(event.new, for: endpoint, now: now, on: connection)
         if context.json {
             context.terminal.document(.object(["id": .string(endpoint.id), "event_id": .string(event.id)]))
         } else {

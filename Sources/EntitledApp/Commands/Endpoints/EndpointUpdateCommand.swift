@@ -7,17 +7,23 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints update`.
-struct EndpointUpdateCommand: ParsableCommand {
+struct EndpointUpdateCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "update", "Change an endpoint's filters, headers or order.",
         discussion:
             "Only the given options change; a filter replaces the former one. Secrets and pending deliveries stay as they"
             + " are: a new retry schedule applies from the next failed attempt on. The format cannot be changed: add another"
-            + " endpoint.",
+            + " endpoint. --url is the endpoint's here: --console-url, or ENTITLED_URL, names the operator API. By that a URL on"
+            + " another host, port or scheme is refused while the endpoint keeps an authorization or headers, which would be sent"
+            + " there. --json prints the answer of the operator API then.",
         examples: [
             "endpoints update ID --url https://example.com/new --all-events",
             "endpoints update ID --retry-schedule 1m,5m,30m,2h", "endpoints update ID --retry-schedule default",
         ])
+
+    static let urlOption = OptionDeclaration(
+        "--console-url", .text("URL"),
+        "Ask the operator API at this URL instead of the database; default: $ENTITLED_URL. No configuration is needed.")
 
     @Argument(EndpointCommands.id) private var id: String
     @Option("--url", .text("URL"), "New URL of the endpoint.") private var url: String?
@@ -33,6 +39,9 @@ struct EndpointUpdateCommand: ParsableCommand {
     @Option("--no-header", .text("NAME"), "Remove this header.") private var withoutHeaders: [String]
     @Flag("--asymmetric", "Sign with an ed25519 key pair too (v1a).") private var isAsymmetric: Bool
     @Flag("--symmetric", "Sign with the secret only and delete the key pair.") private var isSymmetric: Bool
+    @OptionGroup private var change: ChangeOptions
+    /// What is asked of the operator API.
+    private(set) var body = EndpointRequestBody()
     /// With the URL as it was given.
     private(set) var changes = EndpointEdit()
 
@@ -59,6 +68,7 @@ struct EndpointUpdateCommand: ParsableCommand {
         changes.headers = request.headers
         changes.withoutHeaders = withoutHeaders
         changes.isAsymmetric = isAsymmetric ? true : isSymmetric ? false : nil
+        fill(request)
         let hasFilter = changes.environments != nil || changes.events != nil || changes.apps != nil
         guard
             hasFilter || url != nil || !requestOptions.isEmpty || ordering != nil || hasNoAuthorization
@@ -66,6 +76,23 @@ struct EndpointUpdateCommand: ParsableCommand {
         else {
             throw UsageError("endpoints update needs at least one option; see `entitled endpoints update --help`")
         }
+    }
+
+    private mutating func fill(_ request: EndpointRequestValues) {
+        body.add("url", url)
+        body.add("environments", list: changes.environments?.map(\.rawValue))
+        if !filters.events.isEmpty || isOfAllEvents { body.add("events", list: filters.events) }
+        if !filters.exceptedEvents.isEmpty || isOfAllEvents {
+            body.add("excepted_events", list: filters.exceptedEvents)
+        }
+        body.add("apps", list: changes.apps)
+        body.add("include", include)
+        body.add("extension_version", extensionVersion)
+        body.add("ordering", ordering?.rawValue)
+        body.add("asymmetric", changes.isAsymmetric.map { .bool($0) })
+        body.add("without_authorization", hasNoAuthorization ? .bool(true) : nil)
+        if !withoutHeaders.isEmpty { body.add("without_headers", list: withoutHeaders) }
+        body.add(request)
     }
 
     private func exclude(_ option: String, _ isGiven: Bool, _ other: String, _ isOtherGiven: Bool) throws {
@@ -78,6 +105,10 @@ struct EndpointUpdateCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            return try change.ask(remote, ["endpoints", id], context, body: body.members, method: "PATCH")
+        }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let (connection, sealer) = try EndpointCommands.open(configuration)
         let former = try EndpointCommands.find(id, on: connection)
@@ -111,7 +142,7 @@ struct EndpointUpdateCommand: ParsableCommand {
             changes, of: id, sealer: sealer, now: SystemClock().now(), on: connection)
         switch outcome {
         case .changed: break
-        case .notFound: throw try EndpointCommands.noSuch(id, on: connection)
+        case .notFound, .isElsewhere: throw try EndpointCommands.noSuch(id, on: connection)
         case .headersUnreadable:
             throw CommandFailure(
                 "the present headers cannot be opened with webhooks.secret_keys: set each again with --header, "

@@ -97,7 +97,8 @@ let modules: [Target] = [
     .target(
         name: "Duties",
         dependencies: [
-            "CZlib", "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Database",
+            "CZlib", "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
+            "Database",
             "Ingest", "Customers",
         ]),
     // REST v1 for apps and backends.

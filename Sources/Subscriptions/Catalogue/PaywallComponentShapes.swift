@@ -311,7 +311,7 @@ package enum PaywallComponentShapes {
 
     private static let webView = changeable(
         usual + [
-            .required("id", .text), .required("protocol_version", .integer), .required("url", .text),
+            .required("id", .text), .required("protocol_version", .integer), .required("url", PaywallShapes.url),
             .required("size", size),
         ], changing: onlyVisible)
 

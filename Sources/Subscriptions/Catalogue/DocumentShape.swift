@@ -57,8 +57,6 @@ package struct DocumentShape: Sendable {
     static let text = value("a text") { $0.stringValue != nil }
     static let flag = value("true or false") { $0.boolValue != nil }
     static let integer = value("a whole number") { $0.intValue != nil }
-    /// A `UInt`.
-    static let size = value("a whole number, not negative") { ($0.intValue ?? -1) >= 0 }
     static let number = value("a number") { json in
         switch json {
         case .int, .double: true

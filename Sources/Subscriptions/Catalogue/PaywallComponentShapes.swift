@@ -77,29 +77,96 @@ package enum PaywallComponentShapes {
         }
     }
 
+    // MARK: - Looks
+
+    private static func themed(_ shape: DocumentShape) -> DocumentShape {
+        .object(.required("light", shape), .optional("dark", shape))
+    }
+
+    private static let points = DocumentShape.list(
+        of: .object(.required("color", PaywallShapes.hexColor), .required("percent", .integer)))
+
+    static let colorScheme = themed(
+        .byType([
+            "hex": .object(.required("value", PaywallShapes.hexColor)), "alias": .object(.required("value", .text)),
+            "linear": .object(.required("degrees", .integer), .required("points", points)),
+            "radial": .object(.required("points", points)),
+        ]))
+
+    private static let imageFiles = DocumentShape.object(
+        .required("width", .integer), .required("height", .integer), .required("original", PaywallShapes.url),
+        .required("heic", PaywallShapes.url), .required("heic_low_res", PaywallShapes.url),
+        .optional("webp", PaywallShapes.url), .optional("webp_low_res", PaywallShapes.url))
+
+    private static let videoFiles = DocumentShape.object(
+        .required("width", .integer), .required("height", .integer), .required("url", PaywallShapes.url),
+        .optional("url_low_res", PaywallShapes.url))
+
+    private static let extent = DocumentShape.byType([
+        "fit": .object(.optional("default", .integer)), "fill": .object(),
+        "fixed": .object(.required("value", .integer)), "relative": .object(.required("value", .number)),
+    ])
+
+    private static let size = DocumentShape.object(.required("width", extent), .required("height", extent))
+
+    private static let padding = DocumentShape.object(
+        .optional("top", .number), .optional("bottom", .number), .optional("leading", .number),
+        .optional("trailing", .number))
+
+    private static let border = DocumentShape.object(.required("color", colorScheme), .required("width", .number))
+
+    private static let shadow = DocumentShape.object(
+        .required("color", colorScheme), .required("radius", .number), .required("x", .number),
+        .required("y", .number))
+
+    private static let corners = DocumentShape.object(
+        .optional("top_leading", .number), .optional("top_trailing", .number), .optional("bottom_leading", .number),
+        .optional("bottom_trailing", .number))
+
+    private static let shape = DocumentShape.byType([
+        "rectangle": .object(.optional("corners", corners)), "pill": .object(),
+    ])
+
+    private static let mask = DocumentShape.byType([
+        "rectangle": .object(.optional("corners", corners)), "circle": .object(), "concave": .object(),
+        "convex": .object(),
+    ])
+
+    private static let fitMode = DocumentShape.word("fit", "fill")
+    private static let horizontal = DocumentShape.word("leading", "center", "trailing")
+    private static let vertical = DocumentShape.word("top", "center", "bottom")
+    private static let alignment = DocumentShape.word(
+        "center", "leading", "trailing", "top", "bottom", "top_leading", "top_trailing", "bottom_leading",
+        "bottom_trailing")
+    private static let distribution = DocumentShape.word(
+        "start", "center", "end", "space_between", "space_around", "space_evenly")
+
+    private static let dimension = DocumentShape.byType([
+        "vertical": .object(.required("alignment", horizontal), .required("distribution", distribution)),
+        "horizontal": .object(.required("alignment", vertical), .required("distribution", distribution)),
+        "zlayer": .object(.required("alignment", alignment)),
+    ])
+
+    private static let background = DocumentShape.byType([
+        "color": .object(.required("value", colorScheme)),
+        "image": .object(
+            .required("value", themed(imageFiles)), .required("fit_mode", fitMode),
+            .optional("color_overlay", colorScheme)),
+        "video": .object(
+            .required("value", themed(videoFiles)), .required("fallback_image", themed(imageFiles)),
+            .required("fit_mode", fitMode), .required("loop", .flag), .required("mute_audio", .flag),
+            .optional("color_overlay", colorScheme)),
+    ])
+
+    private static let overrides = DocumentShape.list(
+        of: .object(
+            .required("conditions", .list(of: .object(.required("type", .text)))), .required("properties", .object())))
+
     /// Members of most components, which none needs.
     private static let usual: [Member] = [
         .optional("name", .text), .optional("visible", .flag), .optional("border", border),
-        .optional("shadow", shadow), .optional("background_color", colorScheme),
+        .optional("shadow", shadow), .optional("overrides", overrides), .optional("background_color", colorScheme),
     ]
-
-    /// A component with these members, and with other values of them under conditions.
-    ///
-    /// - Parameter changing: the members that conditions can change; nil: all of them.
-    private static func changeable(_ members: [Member], changing: [Member]? = nil) -> DocumentShape {
-        .object(members + [.optional("overrides", overrides(of: changing ?? members))])
-    }
-
-    private static func overrides(of members: [Member]) -> DocumentShape {
-        .list(
-            of: .object(
-                .required("conditions", .list(of: .object(.required("type", .text)))),
-                .required("properties", .object(members.map { .optional($0.name, $0.shape) }))))
-    }
-
-    private static let onlyVisible: [Member] = [.optional("visible", .flag)]
-    private static let stateUpdates = Member.optional("state_updates", .list(of: .object()))
-    private static let haptics = Member.optional("haptic_feedback_enabled", .flag)
 
     private static let box: [Member] = [
         .required("size", size), .required("padding", padding), .required("margin", padding),
@@ -116,7 +183,7 @@ package enum PaywallComponentShapes {
 
     private static let stack: DocumentShape = .later("a stack of components") { stackObject }
 
-    private static let stackObject: DocumentShape = changeable(
+    private static let stackObject: DocumentShape = .object(
         usual + box + [
             .required("components", .list(of: component)), .required("dimension", dimension),
             .optional("spacing", .number), .optional("background", background), .optional("shape", shape),
@@ -128,7 +195,7 @@ package enum PaywallComponentShapes {
                     .required("alignment", alignment), .required("stack", stack))),
         ])
 
-    private static let text = changeable(
+    private static let text = DocumentShape.object(
         usual + box + [
             .required("text_lid", .text), .required("color", colorScheme),
             .required("font_size", .either(.number, fontSize)), .required("font_weight", fontWeight),
@@ -142,14 +209,14 @@ package enum PaywallComponentShapes {
         "heading_xxl", "heading_xl", "heading_l", "heading_m", "heading_s", "heading_xs", "body_xl", "body_l",
         "body_m", "body_s")
 
-    private static let image = changeable(
+    private static let image = DocumentShape.object(
         usual + looseBox + [
             .required("source", themed(imageFiles)), .required("fit_mode", fitMode),
             .optional("override_source_lid", .text), .optional("mask_shape", mask),
             .optional("color_overlay", colorScheme),
         ])
 
-    private static let icon = changeable(
+    private static let icon = DocumentShape.object(
         usual + looseBox + [
             .required("base_url", .text), .required("icon_name", .text), .required("color", colorScheme),
             .required(
@@ -159,12 +226,10 @@ package enum PaywallComponentShapes {
                     .required("webp", .text))),
             .optional(
                 "icon_background",
-                .object(
-                    .required("color", colorScheme), .required("shape", iconShape), .optional("border", border),
-                    .optional("shadow", shadow))),
+                .object(.required("color", colorScheme), .required("shape", mask), .optional("border", border))),
         ])
 
-    private static let video = changeable(
+    private static let video = DocumentShape.object(
         usual + looseBox + [
             .required("source", themed(videoFiles)), .optional("fallback_source", themed(imageFiles)),
             .required("show_controls", .flag), .required("auto_play", .flag), .required("loop", .flag),
@@ -193,135 +258,82 @@ package enum PaywallComponentShapes {
                 .required("id", .text), .required("stack", stack), .required("background_blur", .flag),
                 .optional("size", size))))
 
-    private static let button = changeable(
-        usual + [
-            .required("action", action), .required("stack", stack), .optional("id", .text),
-            .optional(
-                "transition",
-                .object(
-                    .required("type", .text), .required("displacement_strategy", .word("greedy", "lazy")),
-                    .optional(
-                        "animation",
-                        .object(
-                            .required("type", .text), .required("ms_delay", .integer),
-                            .required("ms_duration", .integer))))), stateUpdates,
-        ], changing: onlyVisible)
+    private static let button = DocumentShape.object(
+        usual + [.required("action", action), .required("stack", stack)])
 
-    private static let packageChoice = changeable(
+    private static let packageChoice = DocumentShape.object(
         usual + [
             .required("package_id", .text), .required("is_selected_by_default", .flag), .required("stack", stack),
-            .optional("id", .text), .optional("apple_promo_offer_product_code", .text), haptics,
-        ], changing: onlyVisible)
+        ])
 
-    private static let footer = DocumentShape.object(.required("stack", stack))
+    private static let onlyStack = DocumentShape.object(usual + [.required("stack", stack)])
 
-    private static let webCheckout: [Member] = [
-        .optional("auto_dismiss", .flag), .optional("open_method", .text),
-    ]
-
-    /// How a purchase is made; a type that an SDK does not know is one in the app.
-    private static let checkout = DocumentShape.byType(
-        [
-            "web_checkout": .object(webCheckout), "web_product_selection": .object(webCheckout),
-            "custom_web_checkout": .object(
-                webCheckout + [
-                    .required(
-                        "custom_url", .object(.required("url_lid", .text), .optional("package_param", .text)))
-                ]),
-        ], other: .object())
-
-    private static let purchaseButton = DocumentShape.object(
-        .optional("name", .text), .required("stack", stack),
-        .optional("action", .word("in_app_checkout", "web_checkout", "web_product_selection")),
-        .optional("method", checkout))
-
-    private static let connector = DocumentShape.object(
-        .required("width", .number), .required("color", colorScheme), .required("margin", padding))
-
-    private static let timeline = changeable(
+    private static let timeline = DocumentShape.object(
         usual + box + [
-            .optional("icon_alignment", .text), .optional("item_spacing", .number),
-            .optional("text_spacing", .number), .optional("column_gutter", .number),
             .required(
                 "items",
                 .list(
                     of: .object(
                         .required("title", text), .optional("description", text), .required("icon", icon),
-                        .optional("connector", connector),
                         .optional(
-                            "overrides",
-                            overrides(of: [.optional("visible", .flag), .optional("connector", connector)]))))),
+                            "connector",
+                            .object(
+                                .required("width", .number), .required("color", colorScheme),
+                                .required("margin", padding))))))
         ])
 
-    private static let tabs = changeable(
+    private static let tabs = DocumentShape.object(
         usual + box + [
             .required(
                 "control", .object(.required("type", .word("buttons", "toggle")), .required("stack", stack))),
-            .required(
-                "tabs",
-                .list(of: .object(.required("id", .text), .optional("name", .text), .required("stack", stack)))),
+            .required("tabs", .list(of: .object(.required("id", .text), .required("stack", stack)))),
             .optional("default_tab_id", .text), .optional("background", background), .optional("shape", shape),
-            stateUpdates,
         ])
 
-    private static let tabButton = DocumentShape.object(
-        .required("tab_id", .text), .optional("name", .text), .required("stack", stack), haptics)
-
     private static let tabToggle = DocumentShape.object(
-        .optional("name", .text), haptics, .required("thumb_color_on", colorScheme),
-        .required("thumb_color_off", colorScheme),
+        .required("thumb_color_on", colorScheme), .required("thumb_color_off", colorScheme),
         .required("track_color_on", colorScheme), .required("track_color_off", colorScheme))
 
     private static let pageIndicator = DocumentShape.object(
-        .required("width", .integer), .required("height", .integer), .required("color", colorScheme),
-        .optional("stroke_color", colorScheme), .optional("stroke_width", .number))
+        .required("width", .integer), .required("height", .integer), .required("color", colorScheme))
 
-    private static let carousel = changeable(
+    private static let carousel = DocumentShape.object(
         usual + [
             .required("pages", .list(of: stack)), .required("page_alignment", vertical),
             .required("page_spacing", .integer), .required("page_peek", .integer),
             .required("initial_page_index", .integer), .required("loop", .flag),
             .optional(
                 "auto_advance",
-                .object(
-                    .required("ms_time_per_page", .integer), .required("ms_transition_time", .integer),
-                    .optional("transition_type", .text))),
+                .object(.required("ms_time_per_page", .integer), .required("ms_transition_time", .integer))),
             .optional(
                 "page_control",
                 .object(
                     .required("position", .text), .required("spacing", .integer),
-                    .required("active", pageIndicator), .required("default", pageIndicator),
-                    .optional("padding", padding), .optional("margin", padding),
-                    .optional("background_color", colorScheme), .optional("shape", shape), .optional("border", border),
-                    .optional("shadow", shadow))),
-            stateUpdates,
+                    .required("active", pageIndicator), .required("default", pageIndicator))),
             .optional("size", size), .optional("padding", padding), .optional("margin", padding),
             .optional("background", background), .optional("shape", shape),
         ])
 
-    private static let countdownStyle = Member.required(
-        "style", .byType(["date": .object(.required("date", .text))]))
-
-    private static let countdown = changeable(
+    private static let countdown = DocumentShape.object(
         usual + [
-            countdownStyle,
+            .required("style", .byType(["date": .object(.required("date", .text))])),
             .required("count_from", .word("days", "hours", "minutes")), .required("countdown_stack", stack),
             .optional("end_stack", stack), .optional("fallback", stack),
-        ], changing: [countdownStyle])
+        ])
 
-    private static let webView = changeable(
+    private static let webView = DocumentShape.object(
         usual + [
             .required("id", .text), .required("protocol_version", .integer), .required("url", PaywallShapes.url),
             .required("size", size),
-        ], changing: onlyVisible)
+        ])
 
     /// An SDK shows the fallback of a type that it does not know.
     private static let byType: DocumentShape = .byType(
         [
             "text": text, "image": image, "icon": icon, "video": video, "stack": stack, "button": button,
-            "package": packageChoice, "purchase_button": purchaseButton, "sticky_footer": footer, "timeline": timeline,
+            "package": packageChoice, "purchase_button": onlyStack, "sticky_footer": onlyStack, "timeline": timeline,
             "tabs": tabs, "tab_control": .object(),
-            "tab_control_button": tabButton,
+            "tab_control_button": .object(.required("tab_id", .text), .required("stack", stack)),
             "tab_control_toggle": tabToggle, "carousel": carousel, "countdown": countdown, "web_view": webView,
             "fallback_header": .object(),
         ], other: .object(.required("fallback", component)))

@@ -32,8 +32,11 @@ extension ChangePages {
                 Tag.p(.classes(.lead)) { "It is done." }
                 if change.kind.makesSecret {
                     Tag.p {
-                        "The new secret stood in the answer to the request, once. If it was not seen, rotate it: consumers"
-                        " need it."
+                        change.kind == .endpointAdd
+                            ? "A secret that was made for it stood in the answer to the request, once. If it was not seen, rotate it;"
+                                + " one that the consumer had already needs nothing."
+                            : "The new secret stood in the answer to the request, once. If it was not seen, rotate it: consumers"
+                                + " need it."
                     }
                 }
             case .running:

@@ -35,6 +35,7 @@ struct ChangePages: Sendable {
     private static let confirmation = "confirmation"
     /// The plan of a preview.
     private static let plan = "plan"
+    private static let gave = "gave"
     /// The button that shows what will happen.
     private static let preview = "preview"
     private static let key = "key"
@@ -99,6 +100,10 @@ struct ChangePages: Sendable {
                     .type(.hidden), .name(ChangePages.key),
                     .value(standing ?? Hex.encode(SecureRandom.bytes(16))))
                 if let preview { Tag.input(.type(.hidden), .name(ChangePages.plan), .value(preview.planText)) }
+                let given = ChangePages.given(call)
+                if !given.isEmpty {
+                    Tag.input(.type(.hidden), .name(ChangePages.gave), .value(given.joined(separator: " ")))
+                }
                 fields
                 if kind.isFinal {
                     field(
@@ -221,6 +226,10 @@ struct ChangePages: Sendable {
             {
                 throw DeskError.badRequest("The id to confirm it is another one; nothing was changed.")
             }
+            if let name = ChangePages.given(call).first(where: { (call.form[$0] ?? "").isEmpty }) {
+                throw DeskError.badRequest(
+                    "What is secret is not kept on the page: give \(name) once more, or begin with an empty form.")
+            }
             if call.form[ChangePages.preview] != nil {
                 let named = JSON.object(members.filter { $0.name != "reason" }).bytes
                 return .page(
@@ -240,6 +249,12 @@ struct ChangePages: Sendable {
         } catch let error as DeskError where error.status == 400 || error.status == 409 {
             return .page(try form(call, problem: error))
         }
+    }
+
+    /// Names of the secrets that were given, on this page or on one before it: to forget one would change what is asked for.
+    private static func given(_ call: PageCall) -> [String] {
+        let before = (call.form[gave] ?? "").split(separator: " ").map(String.init)
+        return GivenSecrets.members.sorted().filter { before.contains($0) || !(call.form[$0] ?? "").isEmpty }
     }
 
     /// A secret that a change made, on the page that answers the form: it has no address of its own.

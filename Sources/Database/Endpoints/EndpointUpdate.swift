@@ -32,8 +32,18 @@ package struct EndpointEdit: Sendable {
     package var isAsymmetric: Bool?
     /// The URL that it has to have for that; nil: any.
     package var formerURL: String?
+    /// Whether no authorization and no header may stay that it has already.
+    package var keepsNoSecrets = false
 
     package init() {}
+
+    /// Whether something secret would stay that may not.
+    fileprivate func takesAlong(secretsOf former: Endpoint) -> Bool {
+        let staying = former.headerNames.filter { name in
+            !headers.contains { $0.isNamed(name) } && !withoutHeaders.contains { $0.lowercased() == name.lowercased() }
+        }
+        return keepsNoSecrets && (former.hasAuthorization && authorization == .keep || !staying.isEmpty)
+    }
 }
 
 /// Changes endpoints, and neither their secrets nor what waits for them.
@@ -44,7 +54,7 @@ package enum EndpointUpdate {
         /// The headers that stay cannot be opened, to be sealed together with the new ones.
         case headersUnreadable
         case tooManyHeaders
-        /// It has another URL than it has to have.
+        /// It has another URL than it has to have, or would take what is secret along to another server.
         case isElsewhere
     }
 
@@ -56,7 +66,9 @@ package enum EndpointUpdate {
             guard try EndpointSecrets.lockEndpoint(id, on: connection),
                 let former = try EndpointTable.load(id: id, sealer: sealer, now: now, on: connection).first
             else { return .notFound }
-            guard changes.formerURL ?? former.url == former.url else { return .isElsewhere }
+            guard changes.formerURL ?? former.url == former.url, !changes.takesAlong(secretsOf: former) else {
+                return .isElsewhere
+            }
             let changesHeaders = !changes.headers.isEmpty || !changes.withoutHeaders.isEmpty
             let headers = changesHeaders ? headers(changes, former) : []
             guard let headers else { return .headersUnreadable }

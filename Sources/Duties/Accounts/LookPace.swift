@@ -3,7 +3,7 @@ import Base
 import Daemon
 import Synchronization
 
-/// How fast one app's accounts are asked about in one environment: seven tenths of Apple's limit, whatever is due. The rest
+/// How fast one app's accounts are asked about in one environment: half of Apple's limit, whatever is due. The rest
 /// is left to requests that wait, and to imports.
 ///
 /// Most accounts take one request for each of two groups of endpoints, which have limits of their own; a longer history
@@ -19,7 +19,7 @@ final class LookPace: Sendable {
     private static let burst = Duration.seconds(1)
 
     init(_ environment: StoreEnvironment) {
-        rate = EndpointGroup.subscriptionStatuses.rate(in: environment) * 7 / 8
+        rate = EndpointGroup.subscriptionStatuses.rate(in: environment) * 5 / 8
         interval = .seconds(1) / rate
     }
 

@@ -159,7 +159,8 @@ final class LookRound: Sendable {
             let course = state.courses[line]
             let isEarly = ContinuousClock.now - began < LookRound.time
             guard !state.isStopped, !course.outcome.isFailing, lines[line].due.indices.contains(course.next),
-                isEarly || !course.early.isEmpty
+                // As long as the round lasts in any case: one that Apple is slow to answer holds up no other app.
+                isEarly || state.courses.contains(where: { !$0.early.isEmpty })
             else { return .some(nil) }
             if waits {
                 if state.answered.count >= LookRound.mostAnswered { return nil }

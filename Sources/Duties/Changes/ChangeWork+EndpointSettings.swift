@@ -84,13 +84,15 @@ extension ChangeWork {
         if wanted.form.url != nil { edit.url = wanted.url }
         // What was judged was judged for this one.
         edit.formerURL = former.url
+        // Once more with the row locked: the host may have set an authorization since.
+        edit.keepsNoSecrets = edit.url.map { !WebhookAddress.haveOneOrigin($0, former.url) } ?? false
         do {
             switch try EndpointUpdate.run(
                 edit, of: former.id, sealer: keys(), now: clock.now(), on: connection)
             {
             case .changed: return .done(.object(["endpoint": .string(former.id)]))
             case .notFound: return .refused("There is no endpoint \(change.target).")
-            case .isElsewhere: return .refused("The URL of the endpoint was changed at the same time; ask again.")
+            case .isElsewhere: return .refused("The endpoint was changed at the same time; ask again.")
             case .headersUnreadable:
                 return .refused(
                     "The present headers cannot be opened with the keys of the worker: set each again, or remove it"

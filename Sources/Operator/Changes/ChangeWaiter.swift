@@ -10,8 +10,8 @@ package final class ChangeWaiter: Service {
     private struct Waiting: Sendable {
         let job: Int64
         var deadline: ContinuousClock.Instant
-        /// When its outcome may be told, once it is over.
-        var telling: ContinuousClock.Instant?
+        /// What became of it, once it is over, and when that may be told. Kept, because the database may be away by then.
+        var over: (change: Change, telling: ContinuousClock.Instant)?
         let done: @Sendable (Change?) -> Void
     }
 
@@ -46,7 +46,7 @@ package final class ChangeWaiter: Service {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for one in left { one.done(nil) }
+        for one in left { one.done(one.over?.change) }
     }
 
     /// - Parameter done: gets the change when it is over; nil: it is not, within the patience.
@@ -83,19 +83,19 @@ package final class ChangeWaiter: Service {
         let over = state.change { state -> [Waiting] in
             let now = ContinuousClock.now
             for place in state.waiting.indices {
-                guard state.waiting[place].telling == nil, let change = found[state.waiting[place].job] else {
+                guard state.waiting[place].over == nil, let change = found[state.waiting[place].job] else {
                     continue
                 }
                 let telling = now + change.spreading
-                state.waiting[place].telling = telling
+                state.waiting[place].over = (change, telling)
                 // One that takes as long as its caller waits is told all the same.
                 state.waiting[place].deadline = max(state.waiting[place].deadline, telling)
             }
-            let isOver: (Waiting) -> Bool = { ($0.telling ?? $0.deadline) <= now }
+            let isOver: (Waiting) -> Bool = { ($0.over?.telling ?? $0.deadline) <= now }
             defer { state.waiting.removeAll(where: isOver) }
             return state.waiting.filter(isOver)
         }
-        for one in over { one.done(found[one.job]) }
+        for one in over { one.done(one.over?.change) }
         return .after(ChangeWaiter.interval, atLeast: ChangeWaiter.interval)
     }
 }

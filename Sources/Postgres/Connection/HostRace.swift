@@ -19,7 +19,7 @@ struct HostRace {
         var events = Int16(POLLOUT)
     }
 
-    private let hosts: [Keywords]
+    private var hosts: [Keywords]
     private let timeout: Duration
     private var begun = 0
     private var nextBegin = ContinuousClock.now
@@ -52,6 +52,8 @@ struct HostRace {
     /// Begins the next host where its turn has come.
     private mutating func beginDue() {
         while begun < hosts.count, runners.isEmpty || nextBegin <= .now {
+            // A name may have addresses of which one does not answer.
+            hosts.replaceSubrange(begun...begun, with: HostRace.addresses(of: hosts[begun]))
             let keywords = hosts[begun]
             begun += 1
             guard let handle = PostgresConnection.withLists(of: keywords, { PQconnectStartParams($0, $1, 0) }) else {
@@ -81,6 +83,33 @@ struct HostRace {
         let milliseconds = left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
         _ = poll(&sockets, nfds_t(sockets.count), Int32(clamping: milliseconds))
         return sockets.map { $0.revents != 0 }
+    }
+
+    /// The same for each address of the host; as it is where it has one, is a socket's folder, or is not known.
+    private static func addresses(of keywords: Keywords) -> [Keywords] {
+        let known = keywords.first { $0.name == "hostaddr" && !$0.value.isEmpty } != nil
+        guard !known, let host = keywords.first(where: { $0.name == "host" })?.value, !host.isEmpty,
+            !host.hasPrefix("/"), !host.hasPrefix("@")
+        else { return [keywords] }
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [keywords] }
+        defer { freeaddrinfo(list) }
+        var found: [Keywords] = []
+        var next = list
+        while let address = next {
+            next = address.pointee.ai_next
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            guard
+                getnameinfo(
+                    address.pointee.ai_addr, address.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0,
+                    NI_NUMERICHOST) == 0
+            else { continue }
+            let numeric = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            found.append(keywords.filter { $0.name != "hostaddr" } + [(name: "hostaddr", value: numeric)])
+        }
+        return found.count > 1 ? found : [keywords]
     }
 
     /// Goes on with what is ready; the connection that is open.

@@ -13,6 +13,8 @@ package final class StatementWaits: Sendable {
         /// The server's process, as `pg_stat_activity` names it.
         let backend: Int32
         var told: (reason: String, at: ContinuousClock.Instant)?
+        /// When the server was asked last.
+        var asked: ContinuousClock.Instant?
     }
 
     private static let patience = Duration.seconds(5)
@@ -50,16 +52,22 @@ package final class StatementWaits: Sendable {
     private func look() {
         for one in watched.withLock({ $0 }) {
             guard let canceller = one.canceller, canceller.isBusy(longerThan: StatementWaits.patience),
-                let reason = StatementWaits.reason(one.target, one.backend)
+                one.asked.map({ .now - $0 >= StatementWaits.patience }) ?? true
             else { continue }
+            change(canceller) { $0.asked = .now }
+            guard let reason = StatementWaits.reason(one.target, one.backend) else { continue }
             if let told = one.told, told.reason == reason, .now - told.at < StatementWaits.repetition { continue }
             // Not what ended while the server was asked.
             guard canceller.isBusy(longerThan: StatementWaits.patience) else { continue }
-            watched.withLock { watched in
-                guard let place = watched.firstIndex(where: { $0.canceller === canceller }) else { return }
-                watched[place].told = (reason, .now)
-            }
+            change(canceller) { $0.told = (reason, .now) }
             tell(reason)
+        }
+    }
+
+    private func change(_ canceller: PostgresCanceller, _ body: (inout Watched) -> Void) {
+        watched.withLock { watched in
+            guard let place = watched.firstIndex(where: { $0.canceller === canceller }) else { return }
+            body(&watched[place])
         }
     }
 

@@ -76,7 +76,7 @@ struct DeliveryFetcher {
     /// - Parameter workers: how many are alive.
     mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
-        if try looking.isDue(at: begun) || haveOtherSecrets(begun, on: connection) {
+        if try haveOtherSecrets(begun, on: connection) || looking.isDue(at: begun) {
             defer { looking.ran(since: begun) }
             try look(lanes, workers, now, begun, on: connection)
             return
@@ -110,6 +110,7 @@ struct DeliveryFetcher {
     ) throws {
         try makeChanges(on: connection)
         // Before the secrets: what is made between the two is seen the next time.
+        let read = ContinuousClock.now
         let version = try EndpointSecrets.version(on: connection)
         let endpoints = try EndpointTable.load(sealer: sealer, now: now, on: connection)
         contents = endpoints.reduce(into: [:]) { $0[$1.id] = $1.customerContent }
@@ -117,8 +118,8 @@ struct DeliveryFetcher {
         let owing = owed.endpoints
         engine.update(
             endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now,
-            readAt: begun)
-        secrets = (version, begun)
+            readAt: read)
+        secrets = (version, read)
         if sweeping.isDue(at: begun) {
             defer { sweeping.ran(since: begun) }
             let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)

@@ -40,9 +40,9 @@ struct LookOrderTests {
         }
     }
 
-    @Test func `the pace is seven tenths of what Apple allows`() {
-        #expect(LookPace(.production).rate == 35)
-        #expect(abs(LookPace(.sandbox).rate - 3.5) < 0.001)
+    @Test func `the pace is half of what Apple allows`() {
+        #expect(LookPace(.production).rate == 25)
+        #expect(abs(LookPace(.sandbox).rate - 2.5) < 0.001)
         let pace = LookPace(.production)
         let now = ContinuousClock.now + .seconds(10)
         let turns = (0..<350).map { _ in pace.reserve(at: now) - now }

@@ -35,8 +35,9 @@ struct BackwardScan {
     private var isBegun = false
     /// How long the next part takes, as far as the one before tells.
     private var expected = Duration.zero
-    /// What a part costs however short it is, such as the way to a database in another region: the least time of all so far.
-    private var fixed = Duration.seconds(3600)
+    /// What a part costs however short it is, such as the way to a database in another region: the least time of all so far. Nil
+    /// before the first one, which tells nothing of it yet.
+    private var fixed: Duration?
 
     /// Nil: the budget did not end.
     private(set) var stop: ScanStop?
@@ -52,6 +53,8 @@ struct BackwardScan {
     private static let shortestPart: Int64 = 1000
     /// The time of a part that the next may be longer than, where the fixed cost is not more than half of it.
     private static let quick = Duration.milliseconds(20)
+    /// The time of a first part that the next may be as long as.
+    private static let bearable = Duration.milliseconds(100)
     /// The time after which a part is cut.
     private static let patience = "250ms"
 
@@ -96,24 +99,35 @@ struct BackwardScan {
             guard let rows = try rows(of: start..<end, on: connection, read) else {
                 guard part > BackwardScan.shortestPart else { throw BackwardScan.slow }
                 if isBegun {
-                    stop = ScanStop(instant: end, part: part)
+                    stop = ScanStop(instant: end, part: max(BackwardScan.shortestPart, part / 4))
                     return nil
                 }
                 part = max(BackwardScan.shortestPart, part / 4)
                 continue
             }
             let took = ContinuousClock.now - began
-            fixed = min(fixed, took)
-            let isQuick = deadline == nil || took < max(BackwardScan.quick, fixed * 2)
-            expected = isQuick ? took * 2 : max(fixed, took / 2)
-            part =
-                isQuick
-                ? min(BackwardScan.longestPart, part * (rows.isEmpty ? 4 : 2))
-                : max(BackwardScan.shortestPart, part / 2)
+            adapt(took, foundNone: rows.isEmpty)
             (end, isBegun) = (start, true)
             return rows
         }
         return nil
+    }
+
+    /// Lengthens the next part, or shortens it, by how long this one took.
+    private mutating func adapt(_ took: Duration, foundNone: Bool) {
+        let least = min(fixed ?? took, took)
+        if deadline == nil || took < BackwardScan.quick || fixed.map({ took < $0 * 2 }) ?? false {
+            let factor: Int64 = foundNone ? 4 : 2
+            part = min(BackwardScan.longestPart, part * factor)
+            expected = least + (took - least) * Int(factor)
+        } else if fixed == nil, took < BackwardScan.bearable {
+            // It may be the way there and back: the next tells.
+            expected = took
+        } else {
+            part = max(BackwardScan.shortestPart, part / 2)
+            expected = max(least, took / 2)
+        }
+        fixed = least
     }
 
     private static let slow = PostgresError(.query, "a page of a list takes too long", sqlstate: "57014")

@@ -155,6 +155,7 @@ struct EveryRouteTests {
         "POST /v1/subscribers/{app_user_id}/intro_eligibility", "POST /v1/offers",
         "POST /v1/subscribers/{app_user_id}/restore/eligibility", "GET /v2/projects",
         "GET /v2/projects/{project_id}/entitlements", "GET /v2/projects/{project_id}/entitlements/{entitlement_id}",
+        "GET /v2/projects/{project_id}/offerings", "GET /v2/projects/{project_id}/offerings/{offering_id}",
         "GET /v2/projects/{project_id}/metrics/overview", "GET /v2/projects/{project_id}/customers",
         "GET /v2/projects/{project_id}/customers/{customer_id}",
         "GET /v2/projects/{project_id}/customers/{customer_id}/active_entitlements",

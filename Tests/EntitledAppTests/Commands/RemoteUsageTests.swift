@@ -52,7 +52,7 @@ struct RemoteUsageTests {
 
     @Test func `commands that need the host say so`() {
         for words in [
-            ["migrate"], ["rebuild"], ["users", "list"], ["secrets", "rewrap"], ["customers", "delete", "anna"],
+            ["migrate"], ["rebuild"], ["users", "list"], ["secrets", "rewrap"],
             ["replay", "cancel", "1"],
         ] {
             let option = run(words + ["--url", "https://console.example.com"])

@@ -138,6 +138,12 @@ struct DumpRestoreTests {
             try former.count(
                 "SELECT count(*) FROM entitled.delivery WHERE endpoint = $1", [.text(waiting.id)]) == 1
         }
+        // What was sent and is not recorded would be sent again.
+        try eventually("what was told is recorded") {
+            try former.count(
+                "SELECT count(*) FROM entitled.delivery WHERE state = 0 AND endpoint <> $1",
+                [.text(waiting.id)]) == 0
+        }
         // A job that no worker has begun, and notifications that none has applied.
         scene.worker.kill()
         _ = try scene.worker.wait()

@@ -1,5 +1,6 @@
 import CLibpq
 import Daemon
+import Glibc
 import Synchronization
 
 /// Tells what a statement waits for that takes long: the person at a command would else look at a terminal that stands still, since
@@ -34,9 +35,14 @@ package final class StatementWaits: Sendable {
         let waits = StatementWaits(tell)
         current.withLock { $0 = waits }
         let never = Monitor(false)
+        // A command that ends in order blocks its signals later, and waits for them: none may come to this thread.
+        var (all, former) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &former)
         _ = ServiceThread("statement-waits") {
             while never.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil { waits.look() }
         }
+        pthread_sigmask(SIG_SETMASK, &former, nil)
     }
 
     static func follow(_ connection: PostgresConnection, _ target: PostgresTarget) {

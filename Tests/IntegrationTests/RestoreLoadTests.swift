@@ -204,9 +204,9 @@ import Testing
         let bench = try PostingFixture(installation, apple: apple, patience: .seconds(8))
         try postAll(lives.map { try jws($0) }, to: bench, [Self.restore])
         try apple.lookingThrough(as: worker.id) {
-            try eventually("some are tried") { try due("attempts > 0") > 0 }
-            try eventually(timeout: .seconds(30), "they are tried again") { try due("attempts > 0") > 3 }
-            #expect(try due("attempts > 0") == 6)
+            // Three each time, which are kept one after the other.
+            try eventually("three are tried") { try due("attempts > 0") == 3 }
+            try eventually(timeout: .seconds(30), "three others are") { try due("attempts > 0") == 6 }
             #expect(try due("turn = 0") == 34)
             apple.clearFaults()
             try eventually(timeout: .seconds(60), "all are whole") { try due() == 0 }

@@ -71,8 +71,9 @@ import Testing
         let receiver = try OTLPReceiver { $0 < 1 ? .status(503) : $0 < 2 ? .status(200) : .status(500) }
         defer { receiver.stop() }
         let bench = try Bench(receiver.url)
-        bench.exporter.start()
+        // Before the start, so that they are one request.
         bench.record(2)
+        bench.exporter.start()
         try eventually("they were sent again") { bench.counted("exported", 2) }
         #expect(receiver.requests.count == 2 && receiver.requests[0].body == receiver.requests[1].body)
         // 500 is no reason to send again.

@@ -586,7 +586,9 @@ def rounds(options, folder):
     calm_site = Site(folder, options.programs, "calm")
     calm = Host("calm", calm_site, WAYS["a"], 7700)
     calm.command("migrate")
-    calm.command("endpoints", "add", "http://127.0.0.1:6999/", "--json")
+    # By the same receiver, whose counts of before are those that are told.
+    sent_again, bad = receiver.count - len(receiver.ids), receiver.bad
+    calm.command("endpoints", "add", "http://127.0.0.1:6999/", "--secret", secret, "--json")
     calm.start()
     for player in players:
         for seed in player.seeds:
@@ -599,7 +601,7 @@ def rounds(options, folder):
     every = [value for _, _, ingest, api, delivered in results for value in (*ingest, *api, delivered)]
     print()
     print(f"acknowledged {len(acknowledged)}, refused and repeated {sum(player.failed for player in players)}, lost {len(lost)}; held {held}; not delivered {dead}")
-    print(f"events {len(found)}, missing {len(missing)}, surplus {len(surplus)}, not received {len(undelivered)}, sent more than once {receiver.count - len(receiver.ids)}, bad signatures {receiver.bad}")
+    print(f"events {len(found)}, missing {len(missing)}, surplus {len(surplus)}, not received {len(undelivered)}, sent more than once {sent_again}, bad signatures {bad}")
     print(f"rebuild --dry-run: exit status {differences.returncode}")
     print(f"API: {', '.join(f'{way}: {dict(sorted(probe.answers.items()))}, slowest {probe.slowest:.1f} s' for way, probe in probes.items())}")
     print(f"lines about refused databases: {refused}")
@@ -615,7 +617,7 @@ def rounds(options, folder):
         problems.append(f"events that the calm run does not have: {sorted((found[e], e) for e in surplus)[:5]}")
     if lost:
         problems.append(f"acknowledged and not there: {sorted(lost)[:5]}")
-    if held or dead or undelivered or receiver.bad or differences.returncode:
+    if held or dead or undelivered or bad or differences.returncode:
         problems.append("something is held, not delivered, badly signed or different: see above")
     if max(every) > 10:
         problems.append(f"processes needed {max(every):.1f} s after a promotion; 10 s are allowed")

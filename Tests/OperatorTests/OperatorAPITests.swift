@@ -99,7 +99,8 @@ struct OperatorAPITests {
         for sql in [
             "SELECT hash FROM entitled.api_key", "SELECT sealed FROM entitled.endpoint_secret",
             "SELECT authorization_sealed FROM entitled.endpoint", "SELECT headers_sealed FROM entitled.endpoint",
-            "SELECT FROM entitled.owner_salt", "SELECT FROM entitled.deletion_salt", "SELECT fingerprint FROM entitled.sealing_key",
+            "SELECT FROM entitled.owner_salt", "SELECT FROM entitled.deletion_salt",
+            "SELECT fingerprint FROM entitled.sealing_key",
             "INSERT INTO entitled.console_user (name, role, created_ms) VALUES ('eve', 'operator', 1)",
             "UPDATE entitled.console_user SET role = 'operator'", "UPDATE entitled.operator_key SET role = 'operator'",
             "INSERT INTO entitled.operator_key (id, user_name, role, hint, hash, created_ms) VALUES ('a','b','c','d','',1)",

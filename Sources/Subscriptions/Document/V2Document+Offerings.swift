@@ -10,7 +10,8 @@ extension V2Document {
         _ catalogue: OfferingCatalogue, project: String, showsPackages: Bool
     ) -> [Item] {
         catalogue.offerings.map { offering in
-            let url = "\(V2Place.url(ofProject: project))/offerings/\(PercentEncoding.encode(offering.identifier))/packages"
+            let url =
+                "\(V2Place.url(ofProject: project))/offerings/\(PercentEncoding.encode(offering.identifier))/packages"
             return Item(
                 id: offering.identifier,
                 json: .object([

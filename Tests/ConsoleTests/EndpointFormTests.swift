@@ -29,24 +29,11 @@ import Testing
     }
 
     private func working<Result>(_ body: () throws -> Result) throws -> Result {
-        let isOver = Monitor(false)
         let sealer = self.sealer
         let work = ChangeWork(
             entitlements: [], foldSettings: FoldSettings(), keys: { sealer }, endpoints: EndpointRules(apps: ["demo"]),
             clock: console.clock)
-        let worker = TestThread { [database = console.database] in
-            let connection = try database.connect(role: "entitled_worker")
-            while !isOver.read({ $0 }) {
-                if try work.next(on: connection) == nil {
-                    _ = isOver.wait(timeout: .milliseconds(20)) { $0 ? true : nil }
-                }
-            }
-        }
-        defer { isOver.change { $0 = true } }
-        let result = try body()
-        isOver.change { $0 = true }
-        try worker.value()
-        return result
+        return try console.working(work, body)
     }
 
     private func loaded(_ id: String) throws -> Endpoint? {
@@ -100,6 +87,26 @@ import Testing
             for part in ["hunter2", "topsecret", String(match.output)] { #expect(!page.text.contains(part), "\(path)") }
         }
         #expect(!console.log.text.contains("hunter2"))
+    }
+
+    @Test("a secret that was given before has to be given again: the endpoint is not added without it")
+    func givesAgain() throws {
+        let browser = try records.browser(.integrator)
+        let form = Self.form + "endpoint_add"
+        let fields = Self.empty.merging(["url": "https://198.100.1.1/hooks", "authorization": "Bearer hunter2"]) { $1 }
+        browser.open(form)
+        let shown = try browser.submit(form, fields.merging(["preview": "true"]) { $1 })
+        #expect(shown.text.contains("What will happen"), "\(shown.text)")
+        for _ in 0..<2 {
+            let without = try browser.submit(form, fields.merging(["authorization": ""]) { $1 })
+            #expect(without.status == 400 && without.text.contains("give authorization once more"), "\(without.text)")
+        }
+        #expect(try console.database.count("SELECT count(*) FROM entitled.job") == 0)
+        let done = try working { try browser.submit(form, fields) }
+        #expect(done.text.contains("The new endpoint, and its secret"), "\(done.text)")
+        let id = try #require(
+            try console.database.texts("SELECT id FROM entitled.endpoint WHERE id LIKE 'we\\_%'").first)
+        #expect(try loaded(id)?.authorization?.exposed == "Bearer hunter2")
     }
 
     @Test("the form of a change has what is so now, and changes what was changed in it")

@@ -3,6 +3,7 @@ import Base
 import Console
 import Daemon
 import Database
+import Duties
 import HTTP
 import Operator
 import Postgres
@@ -158,4 +159,24 @@ extension String {
 
 extension Substring {
     fileprivate func range(of text: String) -> Range<Index>? { firstRange(of: text) }
+}
+
+extension RunningConsole {
+    /// The body, while a worker does the changes that are asked for.
+    func working<Result>(_ work: ChangeWork, _ body: () throws -> Result) throws -> Result {
+        let isOver = Monitor(false)
+        let worker = TestThread { [database] in
+            let connection = try database.connect(role: "entitled_worker")
+            while !isOver.read({ $0 }) {
+                if try work.next(on: connection) == nil {
+                    _ = isOver.wait(timeout: .milliseconds(20)) { $0 ? true : nil }
+                }
+            }
+        }
+        defer { isOver.change { $0 = true } }
+        let result = try body()
+        isOver.change { $0 = true }
+        try worker.value()
+        return result
+    }
 }

@@ -23,24 +23,11 @@ import Testing
     }
 
     private func working<Result>(_ body: () throws -> Result) throws -> Result {
-        let isOver = Monitor(false)
         let sealer = SecretSealer(keys: [Redacted([UInt8](repeating: 1, count: 32))])
         let work = ChangeWork(
             entitlements: [], foldSettings: FoldSettings(), refundApps: ["demo"], keys: { sealer },
             clock: console.clock)
-        let worker = TestThread { [database = console.database] in
-            let connection = try database.connect(role: "entitled_worker")
-            while !isOver.read({ $0 }) {
-                if try work.next(on: connection) == nil {
-                    _ = isOver.wait(timeout: .milliseconds(20)) { $0 ? true : nil }
-                }
-            }
-        }
-        defer { isOver.change { $0 = true } }
-        let result = try body()
-        isOver.change { $0 = true }
-        try worker.value()
-        return result
+        return try console.working(work, body)
     }
 
     @Test("support answers a question from its card, after a look at what will happen, and only with consent")

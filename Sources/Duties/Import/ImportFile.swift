@@ -186,9 +186,6 @@ package final class ImportFile: Sendable {
         }
         let end = reader.position.offset
         length.withLock { $0 = end }
-        return digest.finish().map { byte in
-            let text = String(byte, radix: 16)
-            return text.utf8.count == 1 ? "0" + text : text
-        }.joined()
+        return Hex.encode(digest.finish())
     }
 }

@@ -160,10 +160,7 @@ struct ChangeBody {
 
     /// An instant that is still to come, in ms since 1970.
     mutating func future(_ name: String, now: Int64) throws(DeskError) -> Int64? {
-        guard let text = try optionalText(name) else { return nil }
-        guard let instant = TimeArgument(text: text)?.milliseconds(now: now) else {
-            throw .badRequest("\(name) must be \(TimeArgument.allowed).", field: name)
-        }
+        guard let instant = try instant(name, now: now) else { return nil }
         guard instant > now else { throw .badRequest("\(name) must be in the future.", field: name) }
         return instant
     }

@@ -7,10 +7,9 @@ extension ChangeRoute {
     /// Endpoints that are added, changed, removed and tested.
     static let ofEndpoints: [ChangeRoute] = [
         ChangeRoute("/endpoints", .endpointAdd) { desk, _, body in
-            var form = try desk.endpointForm(&body, isNew: true)
+            let form = try desk.endpointForm(&body, isNew: true)
             let given = try desk.secrets(&body, hasSecret: true)
             guard let url = form.url else { throw DeskError.badRequest("url is missing.", field: "url") }
-            form.url = url
             if let flaw = form.flaw(ofNewIn: desk.settings.apps) { throw DeskError(flaw) }
             return Subject(
                 // It gets its id when it is asked for.

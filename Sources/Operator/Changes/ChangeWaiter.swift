@@ -9,7 +9,7 @@ package final class ChangeWaiter: Service {
 
     private struct Waiting: Sendable {
         let job: Int64
-        var deadline: ContinuousClock.Instant
+        let deadline: ContinuousClock.Instant
         /// What became of it, once it is over, and when that may be told. Kept, because the database may be away by then.
         var over: (change: Change, telling: ContinuousClock.Instant)?
         let done: @Sendable (Change?) -> Void
@@ -86,11 +86,9 @@ package final class ChangeWaiter: Service {
                 guard state.waiting[place].over == nil, let change = found[state.waiting[place].job] else {
                     continue
                 }
-                let telling = now + change.spreading
-                state.waiting[place].over = (change, telling)
-                // One that takes as long as its caller waits is told all the same.
-                state.waiting[place].deadline = max(state.waiting[place].deadline, telling)
+                state.waiting[place].over = (change, now + change.spreading)
             }
+            // One that is over is told, however long its caller has waited by then.
             let isOver: (Waiting) -> Bool = { ($0.over?.telling ?? $0.deadline) <= now }
             defer { state.waiting.removeAll(where: isOver) }
             return state.waiting.filter(isOver)

@@ -2,8 +2,8 @@ import CLibpq
 
 /// What the server says beside its answers, as far as it decides something.
 ///
-/// `pg_cancel_backend` ends a commit's wait for a synchronous standby: Postgres then
-/// reports success, with a warning (manual, 27.2.8, "Synchronous Replication"; `SyncRepWaitForLSN` in its source).
+/// `pg_cancel_backend` ends a commit's wait for a synchronous standby: Postgres then reports success, with a warning (manual, 27.2.8,
+/// "Synchronous Replication"; `SyncRepWaitForLSN` in its source).
 final class PostgresNotices {
     private var isUnconfirmed = false
 

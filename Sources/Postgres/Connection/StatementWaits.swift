@@ -24,6 +24,7 @@ package final class StatementWaits: Sendable {
     private static let current = Mutex<StatementWaits?>(nil)
 
     private let watched = Mutex<[Watched]>([])
+    private let isWatching = Atomic(false)
     private let tell: @Sendable (String) -> Void
 
     private init(_ tell: @escaping @Sendable (String) -> Void) {
@@ -34,13 +35,18 @@ package final class StatementWaits: Sendable {
     package static func begin(_ tell: @escaping @Sendable (String) -> Void) {
         let waits = StatementWaits(tell)
         current.withLock { $0 = waits }
+    }
+
+    /// Commands that open no connection need no thread.
+    private func watch() {
+        guard !isWatching.exchange(true, ordering: .relaxed) else { return }
         let never = Monitor(false)
         // A command that ends in order blocks its signals later, and waits for them: none may come to this thread.
         var (all, former) = (sigset_t(), sigset_t())
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &former)
-        _ = ServiceThread("statement-waits") {
-            while never.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil { waits.look() }
+        _ = ServiceThread("statement-waits") { [self] in
+            while never.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil { look() }
         }
         pthread_sigmask(SIG_SETMASK, &former, nil)
     }
@@ -53,6 +59,7 @@ package final class StatementWaits: Sendable {
             watched.removeAll { $0.canceller == nil || $0.canceller === connection.canceller }
             watched.append(one)
         }
+        waits.watch()
     }
 
     private func look() {
@@ -95,7 +102,8 @@ package final class StatementWaits: Sendable {
             return text(
                 type: try row.text("type"), event: try row.text("event"), holders: try row.optionalText("holders"))
         } catch {
-            return "the database does not answer: \(error)"
+            // The statement may be at work, and the server may only let no other connection in.
+            return "a statement takes long, and the database does not tell why: \(error)"
         }
     }
 

@@ -22,6 +22,8 @@ struct DeliveryFetcher {
     private var filling = Pace(every: .zero, share: 1 / 2)
     private var sweeping = Pace(every: .seconds(1), share: 1 / 20)
     private var health = Pace(every: .seconds(1))
+    /// Of the log line about pauses.
+    private var telling = Pace(every: .seconds(30))
     /// Of the secrets that the sender has: `EndpointSecrets.version`, and when they were read or found unchanged.
     private var secrets: (version: Int64, at: ContinuousClock.Instant)?
     /// Whether endpoints that were removed long ago are looked at too.
@@ -57,6 +59,8 @@ struct DeliveryFetcher {
     /// Lanes were gained that no worker may have held for long.
     mutating func gainedLanes() {
         sweepsAll = true
+        // Without lanes nothing was to be sent, and secrets were not looked for.
+        secrets = nil
         hurry()
     }
 
@@ -76,6 +80,7 @@ struct DeliveryFetcher {
     /// - Parameter workers: how many are alive.
     mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
+        tellPause(begun)
         if try haveOtherSecrets(begun, on: connection) || looking.isDue(at: begun) {
             defer { looking.ran(since: begun) }
             try look(lanes, workers, now, begun, on: connection)
@@ -91,6 +96,13 @@ struct DeliveryFetcher {
     /// The end: writes down all that was seen.
     mutating func finish(on connection: PostgresConnection) throws {
         try record(tally.due(now: .now, all: true), on: connection)
+    }
+
+    /// Tells that the sender has begun nothing for a while, since it was not known whether there are other secrets.
+    private mutating func tellPause(_ begun: ContinuousClock.Instant) {
+        guard let secrets, begun - secrets.at >= EndpointSecrets.trust, telling.isDue(at: begun) else { return }
+        telling.ran(since: begun)
+        logger.warning("webhook sending paused", ["since_ms": .int((begun - secrets.at).milliseconds)])
     }
 
     /// Whether the sender needs others; tells it if not.

@@ -57,6 +57,30 @@ import Testing
         #expect(after.isSendable)
     }
 
+    @Test func `nothing secret goes along to another server where that is not wanted`() throws {
+        let other = "https://other.example.com/"
+        let wants: [(inout EndpointEdit) throws -> Void] = [
+            { _ in }, { $0.authorization = .clear }, { $0.authorization = .set(Redacted("Bearer new")) },
+            { $0.withoutHeaders = ["x-one", "X-Two"] },
+            { ($0.authorization, $0.withoutHeaders) = (.clear, ["X-One"]) },
+        ]
+        for want in wants {
+            let result = try update { changes in
+                (changes.url, changes.keepsNoSecrets) = (other, true)
+                try want(&changes)
+            }
+            #expect(result == .isElsewhere)
+        }
+        #expect(try load().url == "https://example.com/old")
+        let result = try update { changes in
+            (changes.url, changes.keepsNoSecrets) = (other, true)
+            (changes.authorization, changes.withoutHeaders) = (.clear, ["X-One"])
+            changes.headers = [try CustomHeader(parsing: "x-two: 3")]
+        }
+        #expect(result == .changed)
+        #expect(try load().url == other && !load().hasAuthorization && headers() == ["x-two=3"])
+    }
+
     @Test func `each setting can be changed, and given up where it may be absent`() throws {
         let before = try load()
         try update {

@@ -19,7 +19,7 @@ struct AppleClientTests {
         func handle(_ request: HTTPRequest, _ responder: HTTPResponder) { responder.respond(HTTPResponse(status: 200)) }
     }
 
-    @Test(.timeLimit(.minutes(3)), arguments: [StoreEnvironment.sandbox, .production])
+    @Test(arguments: [StoreEnvironment.sandbox, .production])
     func `every endpoint answers as Apple's client expects, and what it signs is verified`(
         environment: StoreEnvironment
     ) throws {

@@ -87,8 +87,7 @@ struct HangingCommitTests {
         try eventually("both are ready again") { try isReady(ingest) && isReady(worker) }
     }
 
-    @Test(.timeLimit(.minutes(2)))
-    func `a command tells what its statement waits for`() throws {
+    @Test func `a command tells what its statement waits for`() throws {
         try wait(for: "missing")
         let command = try site.start("users", "add", "anna", "--role", "operator")
         try eventually(timeout: .seconds(30), "it tells the reason") {

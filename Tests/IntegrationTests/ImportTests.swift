@@ -257,7 +257,7 @@ import Testing
     ]
 
     /// The import waits in a process of its own; what the workers do goes on meanwhile.
-    @Test(.timeLimit(.minutes(2)), arguments: outages)
+    @Test(arguments: outages)
     func `an Apple that does not come back ends the import with the reason, holds up nothing, and loses nothing`(
         fault: StoreFault, part: String
     ) throws {

@@ -46,8 +46,7 @@ struct ContractPropertyTests {
         }
     }
 
-    @Test(.timeLimit(.minutes(3)))
-    func `whatever our contract allows or forbids is answered as it says`() throws {
+    @Test func `whatever our contract allows or forbids is answered as it says`() throws {
         let document = try ContractFiles.read().document
         // Of the other listener; its requests are Apple's to make.
         let operations = document.operations.keys.filter { !$0.hasSuffix("/apple/notifications") }.sorted()
@@ -59,8 +58,7 @@ struct ContractPropertyTests {
         expect(found, only: KnownDifference.ours)
     }
 
-    @Test(.timeLimit(.minutes(3)))
-    func `whatever the contract of the operator API allows or forbids is answered as it says`() throws {
+    @Test func `whatever the contract of the operator API allows or forbids is answered as it says`() throws {
         let scene = try APIFixture(["reports": .object(["refresh": .string("1m")])])
         let id = try scene.makeCustomer()
         try scene.site.run("users", "add", "anna", "--role", "operator")
@@ -79,8 +77,7 @@ struct ContractPropertyTests {
         expect(Dictionary(uniqueKeysWithValues: found), only: KnownDifference.operators)
     }
 
-    @Test(
-        .timeLimit(.minutes(3)), .enabled(if: ContractFiles.isSharedHere, "\(ContractFiles.sharedAbsence)"))
+    @Test(.enabled(if: ContractFiles.isSharedHere, "\(ContractFiles.sharedAbsence)"))
     func `what we share with RevenueCat's API is answered as its document says`() throws {
         let ours = try ContractFiles.read().document
         let found = try find(

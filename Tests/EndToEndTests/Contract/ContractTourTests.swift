@@ -16,8 +16,7 @@ struct ContractTourTests {
         "POST /apple/transactions 200",
     ]
 
-    @Test(.timeLimit(.minutes(3)))
-    func `every success of the contract is answered, and every answer is one of the contract`() throws {
+    @Test func `every success of the contract is answered, and every answer is one of the contract`() throws {
         let scene = try APIFixture()
         let id = try scene.makeCustomer()
         try visitCustomers(scene, id)
@@ -191,8 +190,7 @@ struct ContractTourTests {
         scene.call("POST", "/apple/notifications", .object([:]), key: nil)
     }
 
-    @Test(.timeLimit(.minutes(3)))
-    func `with Apple behind it the rest is answered, and as the contract has it`() throws {
+    @Test func `with Apple behind it the rest is answered, and as the contract has it`() throws {
         try TemporaryFolder.with { folder in
             let store = try SimulatedApple(folder)
             let scene = try APIFixture(store.configuration)

@@ -21,8 +21,7 @@ struct RecordedRequestTests {
         "post_subscriber_attributes": (400, ["attribute_errors", "code", "message"]),
     ]
 
-    @Test(.timeLimit(.minutes(3)))
-    func `each recorded request is answered as the SDK expects`() throws {
+    @Test func `each recorded request is answered as the SDK expects`() throws {
         let scene = try APIFixture()
         let all = try RecordedRequest.all()
         #expect(all.count == 25)

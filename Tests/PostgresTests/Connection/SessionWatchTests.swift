@@ -15,8 +15,7 @@ import Testing
         return try context.session(patience: patience)
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a statement without an answer is cut, and the next one has time of its own`() throws {
+    @Test func `a statement without an answer is cut, and the next one has time of its own`() throws {
         let session = try session(patience: .seconds(1))
         for _ in 0..<2 {
             let error = try #require(throws: PostgresError.self) {
@@ -28,8 +27,7 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a session says while its statement is unanswered`() throws {
+    @Test func `a session says while its statement is unanswered`() throws {
         let session = try session(patience: .seconds(3))
         #expect(!session.isBusy(longerThan: .zero))
         let work = Running { try session.withConnection { _ = try $0.query("SELECT pg_sleep(50)") } }
@@ -70,14 +68,12 @@ import Testing
         return error
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a statement at a former primary that does not answer is cut when the new one is found`() throws {
+    @Test func `a statement at a former primary that does not answer is cut when the new one is found`() throws {
         let error = try error { name in #expect(unlink(name) == 0) }
         #expect((error as? PostgresError)?.kind == .connection)
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a statement at a former primary that lets clients in and says nothing more is cut, too`() throws {
+    @Test func `a statement at a former primary that lets clients in and says nothing more is cut, too`() throws {
         let silent = Monitor<SilentPostgres?>(nil)
         let error = try error(sleeping: 20) { name in
             #expect(unlink(name) == 0)
@@ -88,8 +84,7 @@ import Testing
         #expect(silent.read { $0?.admitted ?? 0 } > 0)
     }
 
-    @Test(.timeLimit(.minutes(1)))
-    func `a statement by another way to the primary takes its time`() throws {
+    @Test func `a statement by another way to the primary takes its time`() throws {
         #expect(try error() == nil)
     }
 

@@ -114,7 +114,7 @@ struct HangingCommitTests {
             let connection = try database.connect()
             try connection.query("SET synchronous_commit = \(set)")
             let found = try connection.query("SELECT \(Durability.setting) AS setting").one().text("setting")
-            #expect(found == wanted, "\(set)")
+            #expect(found == "\(wanted) warning", "\(set)")
         }
     }
 }

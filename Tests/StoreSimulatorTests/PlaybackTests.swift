@@ -80,6 +80,46 @@ import Testing
         #expect(Set(bodies).count == count)
     }
 
+    @Test func `in order, a life waits for its notification to be accepted, and others do not`() throws {
+        let plan = PlaybackTests.plan()
+        // The first attempts of each fail, for longer or shorter, so that later ones of the life would be before it.
+        let attempts = Mutex<[[UInt8]: Int]>([:])
+        let accepted = Mutex<[StoreNotification]>([])
+        let wanted = PlaybackTests.wanted(plan)
+        let numbers = Dictionary(uniqueKeysWithValues: wanted.enumerated().map { ($1.uuid, $0) })
+        let listener = try NetworkTests.listener { request in
+            let uuid = (try? JWSReading.payload(body: request.body)["notificationUUID"]?.stringValue) ?? nil
+            guard let uuid, let number = numbers[uuid] else { return HTTPAnswer(status: 400, body: []) }
+            let attempt = attempts.withLock { attempts in
+                attempts[request.body, default: 0] += 1
+                return attempts[request.body, default: 0]
+            }
+            guard attempt > number % 4 else { return HTTPAnswer(status: 503, body: []) }
+            accepted.withLock { $0.append(wanted[number]) }
+            return HTTPAnswer(status: 200, body: [])
+        }
+        defer { listener.stop() }
+        var playback = Playback(plan: plan, receiver: try NetworkTests.url(listener))
+        playback.connections = 8
+        playback.keepsOrder = true
+        playback.retrySchedule = [.milliseconds(3), .milliseconds(3), .milliseconds(3)]
+        let report = playback.run(try SigningTests.pki.get())
+        #expect(report.accepted == wanted.count && report.failed == 0)
+        let came = accepted.withLock { $0 }
+        var lives: [UInt64: [String]] = [:]
+        plan.forEach {
+            lives[$0.life, default: []].append($0.notification.uuid)
+            return true
+        }
+        #expect(lives.count == 3)
+        for life in lives.values {
+            let uuids = Set(life)
+            #expect(came.map(\.uuid).filter { uuids.contains($0) } == life)
+        }
+        // Lives overtake each other, which one queue for all would not do.
+        #expect(came.map(\.uuid) != wanted.map(\.uuid))
+    }
+
     @Test func `what is never accepted is counted`() throws {
         let plan = PlaybackTests.plan()
         let (report, _) = try PlaybackTests.play(plan) {

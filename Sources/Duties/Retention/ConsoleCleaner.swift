@@ -4,7 +4,7 @@ import Postgres
 /// Deletes what the console leaves behind: attempts to log in after a day, sessions and links after a month, and what operators
 /// did after its own time.
 struct ConsoleCleaner {
-    private var pass = DailyPass()
+    private var passes: [Table: DailyPass] = [:]
 
     private static let stepSize: Int64 = 1000
 
@@ -39,26 +39,22 @@ struct ConsoleCleaner {
         """
     }
 
-    /// A short statement for each table.
+    /// A short statement.
     ///
-    /// - Parameter limits: ms; what is older goes.
-    /// - Returns: how many rows went, by table; nil when there is nothing to do for now.
-    mutating func step(
-        _ limits: [Table: Int64], on connection: PostgresConnection
-    ) throws -> [String: Int]? {
-        guard pass.isDue else { return nil }
-        var gone: [String: Int] = [:]
-        for table in Table.allCases {
-            guard let limit = limits[table], try ConsoleCleaner.isThere(table, on: connection) else { continue }
-            gone[table.rawValue] = try connection.query(
-                ConsoleCleaner.delete(table), [.int8(limit), .int8(ConsoleCleaner.stepSize)]
-            ).count
+    /// - Parameter limit: ms; what is older goes.
+    /// - Returns: how many rows went; nil when there is nothing to do for now.
+    mutating func step(_ table: Table, before limit: Int64, on connection: PostgresConnection) throws -> Int? {
+        guard passes[table, default: DailyPass()].isDue, try ConsoleCleaner.isThere(table, on: connection) else {
+            return nil
         }
-        if gone.values.allSatisfy({ $0 < ConsoleCleaner.stepSize }) { pass.finish() }
+        let gone = try connection.query(
+            ConsoleCleaner.delete(table), [.int8(limit), .int8(ConsoleCleaner.stepSize)]
+        ).count
+        if gone < ConsoleCleaner.stepSize { passes[table, default: DailyPass()].finish() }
         return gone
     }
 
-    mutating func hurry() { pass.hurry() }
+    mutating func hurry() { passes = [:] }
 
     static func forecast(
         _ limits: [Table: Int64], on connection: PostgresConnection

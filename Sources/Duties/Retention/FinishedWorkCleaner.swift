@@ -4,7 +4,12 @@ import Postgres
 /// Deletes jobs and rebuilds that are over. Jobs that failed stay: requested again, they go on where they stopped. A change of
 /// an operator's is asked for anew instead.
 struct FinishedWorkCleaner {
-    private var pass = DailyPass()
+    private var passes: [Table: DailyPass] = [:]
+
+    enum Table: String, CaseIterable {
+        case jobs = "job"
+        case rebuilds = "rebuild"
+    }
 
     private static let stepSize: Int64 = 1000
 
@@ -22,27 +27,31 @@ struct FinishedWorkCleaner {
     /// A rebuild that was stopped is continued within a day only.
     private static let oldRebuilds = "FROM entitled.rebuild r WHERE coalesce(r.finished_ms, r.started_ms) < $1"
 
-    private static let deleteJobs = """
-        DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2)) RETURNING 1
-        """
-    private static let deleteRebuilds = """
-        DELETE FROM entitled.rebuild WHERE id = ANY (ARRAY(SELECT r.id \(oldRebuilds) ORDER BY r.id LIMIT $2)) RETURNING 1
-        """
-
-    /// Two short statements.
-    ///
-    /// - Parameter limit: ms; work that ended before goes.
-    /// - Returns: how many rows went, by table; nil when there is nothing to do for now.
-    mutating func step(before limit: Int64, on connection: PostgresConnection) throws -> [String: Int]? {
-        guard pass.isDue else { return nil }
-        let values: [PostgresValue] = [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
-        let jobs = try connection.query(FinishedWorkCleaner.deleteJobs, values).count
-        let rebuilds = try connection.query(FinishedWorkCleaner.deleteRebuilds, values).count
-        if max(jobs, rebuilds) < FinishedWorkCleaner.stepSize { pass.finish() }
-        return ["job": jobs, "rebuild": rebuilds]
+    private static func delete(_ table: Table) -> String {
+        switch table {
+        case .jobs:
+            "DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2)) RETURNING 1"
+        case .rebuilds:
+            """
+            DELETE FROM entitled.rebuild WHERE id = ANY (ARRAY(SELECT r.id \(oldRebuilds) ORDER BY r.id LIMIT $2)) RETURNING 1
+            """
+        }
     }
 
-    mutating func hurry() { pass.hurry() }
+    /// A short statement.
+    ///
+    /// - Parameter limit: ms; work that ended before goes.
+    /// - Returns: how many rows went; nil when there is nothing to do for now.
+    mutating func step(_ table: Table, before limit: Int64, on connection: PostgresConnection) throws -> Int? {
+        guard passes[table, default: DailyPass()].isDue else { return nil }
+        let gone = try connection.query(
+            FinishedWorkCleaner.delete(table), [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
+        ).count
+        if gone < FinishedWorkCleaner.stepSize { passes[table, default: DailyPass()].finish() }
+        return gone
+    }
+
+    mutating func hurry() { passes = [:] }
 
     static func forecast(
         before limit: Int64, on connection: PostgresConnection

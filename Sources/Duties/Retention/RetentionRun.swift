@@ -51,20 +51,18 @@ package struct RetentionRun {
                 first[table] = try take(table, now, isLeader: isLeader, on: connection)
             }
         }
-        var hasMore = false
         if isLeader {
-            try parts.attempt(on: connection) {
-                hasMore = try clean(before: first[.notifications], now, on: connection)
-            }
+            try clean(before: first[.notifications], now, &parts, on: connection)
             try cleanSmallTables(
                 attemptsSince: first[.attempts], now, latest: max(clock.now(), serverNow), &parts, on: connection)
         }
         if let failure = parts.failure { throw failure }
-        return hasMore
+        return parts.hasMore
     }
 
-    /// The parts of a run, and the last failure of one.
+    /// The parts of a run, the last failure of one, and whether one has more to do than a run may.
     private struct Parts {
+        private(set) var hasMore = false
         private(set) var failure: (any Error)?
         let isDraining: () -> Bool
 
@@ -81,6 +79,16 @@ package struct RetentionRun {
                 guard connection.isAlive, !isDraining() else { throw error }
                 failure = error
             }
+        }
+
+        /// Repeats a step while it gives true, as often as one run may; a failure ends it for this run.
+        mutating func steps(on connection: PostgresConnection, _ step: () throws -> Bool) throws {
+            for _ in 0..<RetentionRun.stepLimit {
+                var goesOn = false
+                try attempt(on: connection) { goesOn = try step() }
+                guard goesOn else { return }
+            }
+            hasMore = true
         }
     }
 
@@ -151,24 +159,37 @@ package struct RetentionRun {
     }
 
     /// - Parameter first: nil where that is not known; then nothing goes that belongs to a notification.
-    private mutating func clean(before first: Day?, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
-        var hasMore = false
-        for step in 1...RetentionRun.stepLimit {
-            let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
-            let emptied = try events.step(before: times.eventLimit(now), on: connection)
-            let deleted = try first.flatMap { try forwarded.step(before: $0, on: connection) }
-            let removed = try times.emptyCustomers.flatMap {
-                try customers.step(before: now - $0.milliseconds, on: connection)
+    private mutating func clean(
+        before first: Day?, _ now: Int64, _ parts: inout Parts, on connection: PostgresConnection
+    ) throws {
+        let (times, report) = (times, report)
+        if let first {
+            try parts.steps(on: connection) {
+                guard let gone = try keys.step(before: first, on: connection) else { return false }
+                report.cleaned(["notification_key": gone])
+                return true
             }
-            report.cleaned([
-                "notification_key": cleaned ?? 0, "event": emptied?.events ?? 0,
-                "delivery": (deleted ?? 0) + (emptied?.deliveries ?? 0), "customer": removed ?? 0,
-            ])
-            if let kept = emptied?.kept { report.kept(events: kept) }
-            if cleaned == nil, emptied == nil, deleted == nil, removed == nil { break }
-            hasMore = step == RetentionRun.stepLimit
+            try parts.steps(on: connection) {
+                guard let gone = try forwarded.step(before: first, on: connection) else { return false }
+                report.cleaned(["delivery": gone])
+                return true
+            }
         }
-        return hasMore
+        try parts.steps(on: connection) {
+            guard let step = try events.step(before: times.eventLimit(now), on: connection) else { return false }
+            report.cleaned(["event": step.events, "delivery": step.deliveries])
+            if let kept = step.kept { report.kept(events: kept) }
+            return true
+        }
+        if let age = times.emptyCustomers {
+            try parts.steps(on: connection) {
+                guard let gone = try customers.step(before: now - age.milliseconds, on: connection) else {
+                    return false
+                }
+                report.cleaned(["customer": gone])
+                return true
+            }
+        }
     }
 
     /// A step of each in a round, once a day: these tables have few rows.
@@ -181,13 +202,18 @@ package struct RetentionRun {
         on connection: PostgresConnection
     ) throws {
         let (times, report) = (times, report)
-        try parts.attempt(on: connection) {
-            if let work = try finishedWork.step(before: times.finishedWorkLimit(now), on: connection) {
-                report.cleaned(work)
+        for table in FinishedWorkCleaner.Table.allCases {
+            try parts.attempt(on: connection) {
+                let limit = times.finishedWorkLimit(now)
+                guard let gone = try finishedWork.step(table, before: limit, on: connection) else { return }
+                report.cleaned([table.rawValue: gone])
             }
         }
-        try parts.attempt(on: connection) {
-            if let gone = try console.step(times.consoleLimits(now), on: connection) { report.cleaned(gone) }
+        for (table, limit) in times.consoleLimits(now) {
+            try parts.attempt(on: connection) {
+                guard let gone = try console.step(table, before: limit, on: connection) else { return }
+                report.cleaned([table.rawValue: gone])
+            }
         }
         try parts.attempt(on: connection) {
             if let gone = try senders.step(before: first.map(times.senderLimit), now: latest, on: connection) {

@@ -18,6 +18,9 @@ struct PlayCommand: Command {
             OptionDeclaration("--at", .text("TIME"), "End of the story, in ISO 8601; default: now."),
             OptionDeclaration("--duplicates", .text("PERCENT"), "Share that is sent twice; default: 0."),
             OptionDeclaration("--shuffle", "Send in any order, among 200 subscribers each."),
+            OptionDeclaration(
+                "--in-order",
+                "Send a notification when the one before it of the same subscriber is done; not with --shuffle."),
             OptionDeclaration("--rate", .text("R"), "Requests per second; default: 0, as fast as possible."),
             OptionDeclaration(
                 "--live", "Send each notification when it is signed, from now on; only with --scenario story."),
@@ -52,6 +55,7 @@ struct PlayCommand: Command {
     private let connections: Int
     private let rate: Double
     private let isLive: Bool
+    private let keepsOrder: Bool
     private let retrySchedule: [Duration]
     private let timeout: Duration
     private let ahead: Int
@@ -71,6 +75,10 @@ struct PlayCommand: Command {
         isLive = arguments.isSet("--live")
         guard !isLive || (plan.scenario == .story && !plan.isShuffled && rate == 0) else {
             throw UsageError("storesim play: --live is for --scenario story, without --shuffle and --rate")
+        }
+        keepsOrder = arguments.isSet("--in-order")
+        guard !keepsOrder || !plan.isShuffled else {
+            throw UsageError("storesim play: --in-order and --shuffle cannot be combined")
         }
         retrySchedule = try arguments.waits("--retry-schedule", such: "1s,2s", default: []) ?? []
         timeout = try arguments.value("--timeout", "a duration such as 30s", default: .seconds(30)) {
@@ -149,6 +157,7 @@ struct PlayCommand: Command {
         playback.connections = connections
         playback.rate = rate
         playback.isLive = isLive
+        playback.keepsOrder = keepsOrder
         playback.retrySchedule = retrySchedule
         playback.timeout = timeout
         playback.ahead = ahead

@@ -3,10 +3,13 @@ import Synchronization
 /// One notification on its way: signed once, by the thread that needs it first, however often it is sent.
 final class PlannedNotification: Sendable {
     let notification: StoreNotification
+    /// The number of the subscriber whose life it tells of, within its play.
+    let life: UInt64
     private let signed = Mutex<[UInt8]?>(nil)
 
-    init(_ notification: StoreNotification) {
+    init(_ notification: StoreNotification, of life: UInt64 = 0) {
         self.notification = notification
+        self.life = life
     }
 
     /// The body of the request; the same bytes each time, as a repetition of Apple's has them.

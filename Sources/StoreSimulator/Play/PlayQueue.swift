@@ -24,7 +24,10 @@ final class PlayQueue: Sendable {
         var taken = 0
         var givenToSigners = 0
         var busySigners = 0
+        /// By when they are due: what is tried again, and what waited for an earlier one of its life.
         var retries: [Delivery] = []
+        /// Where each life's order is kept: the lives of which a notification is sent or tried again, with what waits behind it.
+        var behind: [UInt64: [Delivery]] = [:]
         var inFlight = 0
         /// How many left the queue for good.
         var dropped = 0
@@ -35,6 +38,13 @@ final class PlayQueue: Sendable {
         var watcher: Bed?
 
         var isDone: Bool { isComplete && taken == queue.count && retries.isEmpty && inFlight == 0 }
+
+        /// Returns whether a thread has to look again: what it waits for may be later than this.
+        mutating func putBack(_ delivery: Delivery) -> Bool {
+            let place = retries.firstIndex { $0.due > delivery.due } ?? retries.count
+            retries.insert(delivery, at: place)
+            return place == 0
+        }
 
         mutating func wakeOne() {
             sleepers.popLast()?.change { $0 = true }
@@ -56,6 +66,7 @@ final class PlayQueue: Sendable {
     private let state = Monitor(State())
     private let ahead: Int
     private let pace: Pace
+    private let keepsOrder: Bool
 
     /// When letters leave.
     enum Pace {
@@ -65,10 +76,13 @@ final class PlayQueue: Sendable {
         case asSigned(any WallClock)
     }
 
-    /// `ahead`: how many letters wait at most.
-    init(ahead: Int, pace: Pace) {
+    /// - Parameters:
+    ///   - ahead: how many letters wait at most.
+    ///   - keepsOrder: a letter leaves when the one before it of the same life is done.
+    init(ahead: Int, pace: Pace, keepsOrder: Bool = false) {
         self.ahead = ahead
         self.pace = pace
+        self.keepsOrder = keepsOrder
     }
 
     /// When the next letter of the queue is due, of those that were opened then; nil when it need not wait.
@@ -154,8 +168,13 @@ final class PlayQueue: Sendable {
         var due: ContinuousClock.Instant?
         if let opened = state.opened {
             let now = ContinuousClock.now
-            let planned = state.taken < state.queue.count ? departure(state, opened: opened) : nil
-            let regular = state.taken < state.queue.count ? planned ?? opened : nil
+            var (planned, regular) = next(state, opened: opened)
+            while keepsOrder, let due = regular, due <= now, state.behind[state.queue[state.taken].life] != nil {
+                let letter = state.queue[state.taken]
+                state.taken += 1
+                state.behind[letter.life]?.append(Delivery(letter: letter, attempt: 1, due: planned ?? now))
+                (planned, regular) = next(state, opened: opened)
+            }
             if let retry = state.retries.first, retry.due <= now {
                 state.retries.removeFirst()
                 return give(retry, &state)
@@ -163,6 +182,7 @@ final class PlayQueue: Sendable {
             if let regular, regular <= now {
                 state.taken += 1
                 let letter = state.queue[state.taken - 1]
+                if keepsOrder { state.behind[letter.life] = [] }
                 return give(Delivery(letter: letter, attempt: 1, due: planned ?? now), &state)
             }
             if state.isDone {
@@ -178,6 +198,15 @@ final class PlayQueue: Sendable {
         return .sleep(bed, until: due)
     }
 
+    /// When the next letter of the queue departs by its pace, and when it may be sent; nil where there is none.
+    private func next(
+        _ state: State, opened: ContinuousClock.Instant
+    ) -> (planned: ContinuousClock.Instant?, due: ContinuousClock.Instant?) {
+        guard state.taken < state.queue.count else { return (nil, nil) }
+        let planned = departure(state, opened: opened)
+        return (planned, planned ?? opened)
+    }
+
     private func give(_ delivery: Delivery, _ state: inout State) -> Step {
         state.inFlight += 1
         // One thread has to wait for what comes next.
@@ -189,15 +218,17 @@ final class PlayQueue: Sendable {
     func done(_ delivery: Delivery, retryAfter: Duration? = nil) {
         state.change { state in
             state.inFlight -= 1
+            var again: Delivery?
             if let retryAfter {
-                let again = Delivery(letter: delivery.letter, attempt: delivery.attempt + 1, due: .now + retryAfter)
-                let place = state.retries.firstIndex { $0.due > again.due } ?? state.retries.count
-                state.retries.insert(again, at: place)
-                if place == 0 {
-                    // The thread that waits may do so for something later than this.
-                    state.watcher = nil
-                    state.wakeOne()
-                }
+                again = Delivery(letter: delivery.letter, attempt: delivery.attempt + 1, due: .now + retryAfter)
+            } else if keepsOrder, let waiting = state.behind[delivery.letter.life] {
+                again = waiting.first
+                again?.due = .now
+                state.behind[delivery.letter.life] = waiting.isEmpty ? nil : Array(waiting.dropFirst())
+            }
+            if let again, state.putBack(again) {
+                state.watcher = nil
+                state.wakeOne()
             }
             if state.isDone { state.wakeAll() }
         }

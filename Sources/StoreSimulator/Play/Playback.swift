@@ -26,6 +26,8 @@ package struct Playback: Sendable {
     package var rate = 0.0
     /// Sends each when it is signed, for plans that end in the future; leaves `rate` out of account.
     package var isLive = false
+    /// Sends a notification only when the one before it of the same subscriber was accepted, or given up.
+    package var keepsOrder = false
     /// Waits before further attempts of what was not accepted.
     package var retrySchedule: [Duration] = []
     /// Of one request.
@@ -63,7 +65,7 @@ package struct Playback: Sendable {
         _ pki: StorePKI, onProgress: (Progress) -> Void = { _ in }
     ) -> PlayReport {
         let signer = NotificationSigner(pki)
-        let queue = PlayQueue(ahead: max(1, ahead), pace: pace)
+        let queue = PlayQueue(ahead: max(1, ahead), pace: pace, keepsOrder: keepsOrder)
         let report = Monitor(PlayReport())
         let plan = plan
         _ = ServiceThread("plan") {

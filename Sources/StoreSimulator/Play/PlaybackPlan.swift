@@ -33,10 +33,12 @@ package struct PlaybackPlan: Sendable {
 
     private func group(_ numbers: Range<UInt64>, _ random: inout SeededRandom) -> [PlannedNotification] {
         var letters = numbers.flatMap { number in
-            scenario.notifications(app: app, seed: seed, number: number, until: end)
+            scenario.notifications(app: app, seed: seed, number: number, until: end).map {
+                PlannedNotification($0, of: number)
+            }
         }.enumerated().sorted {
-            ($0.element.signedDate, $0.offset) < ($1.element.signedDate, $1.offset)
-        }.map { PlannedNotification($0.element) }
+            ($0.element.notification.signedDate, $0.offset) < ($1.element.notification.signedDate, $1.offset)
+        }.map(\.element)
         var again: [PlannedNotification] = []
         for letter in letters where duplicates > 0 && random.chance(duplicates) {
             again.append(letter)

@@ -68,6 +68,8 @@ import Testing
     @Test func `nothing is acknowledged that no synchronous standby has`() throws {
         let cluster = try TestCluster()
         let database = try cluster.makeMigratedDatabase()
+        // The server tells by a warning that it did not wait.
+        try database.execute("ALTER DATABASE \(database.name) SET client_min_messages = error")
         let owner = try database.connect()
         func wait(for standby: String) throws {
             try owner.query("ALTER SYSTEM SET synchronous_standby_names = '\(standby)'")

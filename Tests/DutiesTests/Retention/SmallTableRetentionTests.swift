@@ -77,6 +77,30 @@ struct SmallTableRetentionTests {
         #expect(noted == (isDraining ? 0 : 1))
     }
 
+    private static let tables = ["notification_key", "event", "customer", "job", "rebuild", "audit", "console_try"]
+
+    @Test(arguments: tables)
+    func `a table that cannot be cleaned keeps nothing from the others`(failing: String) throws {
+        let bench = try RetentionFixture(emptyCustomers: 90, audit: 300)
+        try job("old", "done", daysAgo: 500, in: bench)
+        try bench.owner.execute(
+            script: """
+                INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms, last_seen_ms)
+                    VALUES ('ada', 'ada', 1, 1);
+                INSERT INTO entitled.customer (original_app_user_id, first_seen_ms) VALUES ('ada', 1);
+                INSERT INTO entitled.rebuild (started_ms, finished_ms, settings) VALUES (1, 1, 'old');
+                INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES (1, 'ben', 'grant', '', 'done');
+                INSERT INTO entitled.console_try (subject, at_ms, is_failure) VALUES ('', 1, true);
+                REVOKE ALL ON entitled.\(failing) FROM entitled_worker;
+                """)
+        bench.hurry()
+        #expect(throws: PostgresError.self) { _ = try bench.runOnce() }
+        for table in Self.tables where !["notification_key", "event"].contains(table) {
+            let count = try bench.database.count("SELECT count(*) FROM entitled.\(table)")
+            #expect(count == (table == failing ? 1 : 0), "\(table)")
+        }
+    }
+
     @Test func `rebuilds go after their time, whether they came to an end or not`() throws {
         let bench = try RetentionFixture()
         func rebuild(_ name: String, startedDaysAgo started: Int64, finishedDaysAgo finished: Int64?) throws {

@@ -118,3 +118,21 @@ extension ChangeKind {
         }
     }
 }
+
+extension GrantDuration {
+    /// How long, as people say it.
+    var words: String {
+        switch self {
+        case .daily: "a day"
+        case .threeDay: "three days"
+        case .weekly: "a week"
+        case .twoWeek: "two weeks"
+        case .monthly: "a month"
+        case .twoMonth: "two months"
+        case .threeMonth: "three months"
+        case .sixMonth: "six months"
+        case .yearly: "a year"
+        case .lifetime: "ever"
+        }
+    }
+}

@@ -116,6 +116,7 @@ package enum ElementID: String, Sendable, CaseIterable {
     case environment, zone, type, state, endpoint, app, since, until, customer, purchase, status, product, entitlement
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
     case from, to, by, country, currency
+    case refundedUntil = "refunded-until"
     case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration, transaction, claim, typed
     case text, alias, create, preference, delivery, consumed, sample, consent, overlap, days
     case appleReason = "apple-reason"

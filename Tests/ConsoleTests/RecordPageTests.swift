@@ -110,7 +110,14 @@ import Testing
         try records.ask("2000000000000001", product: "monthly", reason: "UNSATISFIED", left: 3 * 3_600_000)
         try records.ask("2000000000000002", product: "urgent", reason: "OTHER", left: 3_600_000)
         try records.ask("2000000000000003", product: "over", reason: "OTHER", left: -1, state: "failed")
+        // An app whose questions no worker answers has no form.
+        try records.ask("2000000000000004", product: "elsewhere", reason: "OTHER", left: 7_200_000)
+        try console.database.execute(
+            "UPDATE entitled.refund_request SET app = 'other' WHERE product_id = 'elsewhere'")
         let page = browser.open("/console/refunds").text
+        #expect(page.contains("<bdi>elsewhere") && page.contains("No worker answers questions of this app"))
+        #expect(!page.contains("transaction=2000000000000004") && !page.contains("--app other"))
+        #expect(page.contains("transaction=2000000000000001"))
         let urgent = try #require(page.firstRange(of: "<h2><bdi>urgent"))
         let other = try #require(page.firstRange(of: "<h2><bdi>monthly"))
         #expect(urgent.lowerBound < other.lowerBound)
@@ -147,12 +154,22 @@ import Testing
         #expect(ids("?product=yearly") == [second] && ids("?unclaimed=true") == [second])
         #expect(ids("?env=Production") == [first] && ids("?environment=Sandbox") == [second])
         #expect(ids("?id=\(first)") == [first] && ids("?customer=anna") == [first])
+        try console.database.execute(
+            "UPDATE entitled.purchase SET revoked_ms = 1767225600000 WHERE original_transaction_id = $1", [.text(first)]
+        )
+        #expect(ids("?refunded_since=2026-01-01T00:00:00Z&refunded_until=2026-01-01T00:00:01Z") == [first])
+        #expect(ids("?refunded_since=2026-01-01T00:00:01Z").isEmpty && ids("?refunded_until=2026-01-01").isEmpty)
+        #expect(ids("?refunded_until=2030-01-01") == [first])
+        #expect(browser.open("/console/purchases").text.contains("name=\"refunded_since\""))
         #expect(ids("?ends_before=2020-01-01").isEmpty && ids("?ends_after=2020-01-01") == [first, second])
         let part = browser.open("/console/purchases?limit=1").text
         let next = try #require(
             part.firstMatch(of: #/href="(\/console\/purchases\?limit=1&amp;after=[^"]*)"/#)?.output.1)
         #expect(ids(String(next.dropFirst("/console/purchases".count)).replacing("&amp;", with: "&")).count == 1)
-        for query in ["?status=lost", "?id=1&customer=2", "?id=1&status=active", "?env=x"] {
+        for query in [
+            "?status=lost", "?id=1&customer=2", "?id=1&status=active", "?env=x", "?refunded_since=x",
+            "?customer=anna&refunded_until=1d",
+        ] {
             #expect(browser.open("/console/purchases\(query)").status == 400, "\(query)")
         }
         let page = browser.open("/console/purchases/demo/Production/\(first)").text

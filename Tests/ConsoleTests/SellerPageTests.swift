@@ -92,6 +92,28 @@ import Testing
         #expect(try records.browser(.support).open(form).status == 403)
     }
 
+    @Test("a secret that the consumer has already is taken, and stands on no page")
+    func takesSecret() throws {
+        let sealer = SecretSealer(keys: [Redacted([UInt8](repeating: 1, count: 32))])
+        let worker = try console.database.connect(role: "entitled_worker")
+        try SealingKeyRegister.check(sealer, now: 1, on: worker)
+        #expect(try SecretIntake.publish(sealer, on: worker))
+        let browser = try records.browser(.integrator)
+        let form = "/console/changes/new/endpoint_rotate_secret"
+        browser.open("\(form)?id=ep_1")
+        let secret = "whsec_" + Base64.encode([UInt8](repeating: 7, count: 24))
+        let fields = ["overlap": "24h", "secret": secret, "reason": "as the consumer has it"]
+        let shown = try browser.submit(form, fields.merging(["preview": "true"]) { $1 })
+        #expect(shown.text.contains("What will happen") && !shown.text.contains(secret), "\(shown.text)")
+        // The page does not keep it; sent without, it would be another change.
+        let without = try browser.submit(form, ["overlap": "24h", "secret": "", "reason": "r"])
+        #expect(without.status == 400 && without.text.contains("give secret once more"), "\(without.text)")
+        let done = try working { try browser.submit(form, fields) }
+        #expect(done.status == 200 && done.text.contains("It is done.") && !done.text.contains(secret), "\(done.text)")
+        let loaded = try EndpointTable.load(id: "ep_1", sealer: sealer, now: console.clock.now(), on: worker).first
+        #expect(loaded?.secrets.map(\.text) == [secret])
+    }
+
     @Test("an extension has its form on the page of a subscription")
     func extends() throws {
         try records.buy("anna", "2000000000000001")

@@ -227,6 +227,14 @@ struct RemoteCommandTests {
         #expect(try shown()?["headers"] == .strings(["X-Tenant"]) && (try shown()?["events"]) == .strings(["RENEWAL"]))
         let given = try remote(["endpoints", "add", "https://second.invalid/", "--secret", secret, "--reason", "r"])
         #expect(given.text.contains("signs with the secret that was given") && !given.text.contains("whsec_"))
+        let own = "whsec_" + Base64.encode([UInt8](repeating: 7, count: 24))
+        try own.write(toFile: "\(folder)/own", atomically: true, encoding: .utf8)
+        let rotation = ["endpoints", "rotate-secret", id, "--secret-file", "\(folder)/own", "--reason", "r"]
+        let rotated = try remote(rotation)
+        rotated.expectDone("endpoint_rotate_secret")
+        #expect(!rotated.text.contains("whsec_") && !rotated.log.contains("whsec_"))
+        let secrets = "SELECT count(*) FROM entitled.endpoint_secret WHERE endpoint = $1"
+        #expect(try site.database?.connect().query(secrets, [.text(id)]).one().int("count") == 2)
         let bad = try remote(["endpoints", "add", "https://10.0.0.1/x", "--reason", "r"], status: 1)
         #expect(bad.log.contains("not public"), "\(bad.log)")
         // Here --url is the endpoint's.
@@ -270,7 +278,7 @@ struct RemoteCommandTests {
             !(try site.run("audit", "list", "--json").text + site.run("jobs", "list", "--json").text).contains(customer)
         }
         let dump = try scene.site.database?.texts("SELECT row_to_json(j)::text FROM entitled.job j").joined() ?? ""
-        for part in ["hunter2", "topsecret", secret] { #expect(!dump.contains(part)) }
+        for part in ["hunter2", "topsecret", secret, own] { #expect(!dump.contains(part)) }
         let journal = "\(folder)/journal"
         try site.run("journal", "export", "--to", journal)
         #expect(try !String(contentsOfFile: journal, encoding: .utf8).contains("hunter2"))

@@ -47,8 +47,10 @@ struct OperatorEndpointTests {
         return call
     }
 
-    private func ask(_ method: String, _ path: String, _ body: JSON, as role: OperatorRole = .integrator) -> HTTPCall {
-        fixture.send(method, path, body, as: role)
+    private func ask(
+        _ method: String, _ path: String, _ body: JSON, as role: OperatorRole = .integrator, plan: String? = nil
+    ) -> HTTPCall {
+        fixture.send(method, path, body, as: role, headers: plan.map { ["If-Plan": $0] } ?? [:])
     }
 
     private func loaded(_ id: String) throws -> Endpoint? {
@@ -122,10 +124,41 @@ struct OperatorEndpointTests {
         #expect(!fixture.log.text.contains("hunter2") && !fixture.log.text.contains(secret))
     }
 
+    @Test func `an endpoint takes a secret that its consumer has already, which no answer and no row shows`() throws {
+        let added = try send("POST", "/endpoints", Self.body(["url": .string(Self.url)]))
+        let id = try #require(added.json["outcome"]?["endpoint"]?.stringValue, "\(added.text)")
+        let path = "/endpoints/\(id)/rotate-secret"
+        let secret = "whsec_" + Base64.encode([UInt8](repeating: 7, count: 24))
+        let body = Self.body(["secret": .string(secret), "overlap": .string("0s")])
+        let shown = ask("POST", "\(path)?preview=true", body)
+        #expect(shown.json["after"]?["secrets"] == .strings(["secret"]), "\(shown.text)")
+        let plan = try #require(shown.json["plan"]?.stringValue)
+        // A plan with one that is given is no plan to make one.
+        let other = ask("POST", path, Self.body(["overlap": .string("0s")]), plan: plan)
+        #expect(fixture.code(other) == "changed_meanwhile", "\(other.text)")
+        let done = try send("POST", path, body, key: "rotate", headers: ["If-Plan": plan])
+        #expect(done.status == 200 && done.json["outcome"]?["secret"] == nil, "\(done.text)")
+        #expect(try loaded(id)?.secrets.map(\.text) == [secret])
+        let again = fixture.send("POST", path, body, as: .integrator, idempotencyKey: "rotate")
+        #expect(again.header("idempotent-replayed") == "true", "\(again.text)")
+        let rows = try fixture.database.texts(
+            "SELECT row_to_json(j)::text FROM entitled.job j UNION ALL SELECT row_to_json(a)::text FROM entitled.audit a"
+        )
+        let answers = [shown, done, again, fixture.get("/jobs"), fixture.get("/audit")].map(\.text)
+        for text in rows + answers + [fixture.log.text] { #expect(!text.contains(secret), "\(text)") }
+        for wrong in ["whsec_x", "x"] {
+            let call = ask("POST", path, Self.body(["secret": .string(wrong)]))
+            #expect(call.status == 400 && call.json["error"]?["field"] == .string("secret"), "\(call.text)")
+            #expect(!call.text.contains(wrong + "\""))
+        }
+    }
+
     @Test func `the body alone says what of secrets is given: no hash of it is kept`() throws {
         func hash(_ authorization: String) throws -> [UInt8]? {
-            let body = Self.body(["url": .string(Self.url), "authorization": .string(authorization)])
-            #expect(ask("POST", "/endpoints", body).status == 202)
+            try hash("/endpoints", ["url": .string(Self.url), "authorization": .string(authorization)], authorization)
+        }
+        func hash(_ path: String, _ members: KeyValuePairs<String, JSON?>, _ authorization: String) throws -> [UInt8]? {
+            #expect(ask("POST", path, Self.body(members)).status == 202)
             let rows = try fixture.database.connect().query("SELECT request_hash, parameters FROM entitled.job")
             let row = try rows.one()
             #expect(try !row.text("parameters").contains(authorization))
@@ -133,6 +166,11 @@ struct OperatorEndpointTests {
             return try row.optionalBytes("request_hash")
         }
         #expect(try hash("Bearer one") == hash("Bearer two"))
+        func rotation(_ byte: UInt8) throws -> [UInt8]? {
+            let secret = "whsec_" + Base64.encode([UInt8](repeating: byte, count: 24))
+            return try hash("/endpoints/ep_1/rotate-secret", ["secret": .string(secret)], secret)
+        }
+        #expect(try rotation(1) == rotation(2))
     }
 
     @Test func `each wrong member is named, and nothing is asked of a worker`() throws {

@@ -162,6 +162,7 @@ struct OperatorPlanTests {
         ("/purchases", "purchase_pkey"), ("/purchases?status=active", "purchase_pkey"),
         ("/purchases?product=none&app=demo&environment=Production&unclaimed=true", "purchase_pkey"),
         ("/purchases?ends_after=1d&ends_before=2030-01-01", "purchase_pkey"),
+        ("/purchases?refunded_since=30d&refunded_until=2030-01-01", "purchase_pkey"),
         ("/purchases?id=t17", "purchase_identifier_pkey"), ("/purchases?customer=u17", "purchase_owner"),
         ("/purchases/demo/Production/17", "purchase_pkey"),
         ("/events", "event_created"), ("/events?type=TRANSFER&app=demo&environment=Sandbox&since=3d", "event_created"),

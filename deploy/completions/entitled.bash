@@ -242,6 +242,8 @@ _entitled() {
         "purchases list --product") return ;;
         "purchases list --ends-after") return ;;
         "purchases list --ends-before") return ;;
+        "purchases list --refunded-since") return ;;
+        "purchases list --refunded-until") return ;;
         "purchases list --app") return ;;
         "purchases list --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "purchases list --limit") return ;;
@@ -489,7 +491,7 @@ _entitled() {
         "notes add") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "notes remove") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "purchases") words="list show claim --config --json --help" ;;
-        "purchases list") words="--unclaimed --customer --id --status --product --ends-after --ends-before --app --environment --limit --watch --url --key-file --ca-file --config --json --help" ;;
+        "purchases list") words="--unclaimed --customer --id --status --product --ends-after --ends-before --refunded-since --refunded-until --app --environment --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases show") words="--app --environment --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases claim") words="--app --environment --create --reason --config --json --help" ;;
         "products") words="list --config --json --help" ;;

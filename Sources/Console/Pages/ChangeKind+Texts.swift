@@ -96,7 +96,7 @@ extension ChangeKind {
             "A worker tells Apple how \(id) was used, and what you prefer; Apple decides. It takes one answer, within 12 hours of its"
                 + " question, and with the customer's consent only."
         case .endpointRotateSecret:
-            "\(id) gets a new secret, which the next page shows once. Webhooks are signed with it at once, and with the former ones for"
+            "\(id) gets a new secret, which the next page shows once unless you give it. Webhooks are signed with it at once, and with the former ones for"
                 + " a while, so that the consumer has time to take it over."
         case .purchaseExtend:
             "Apple lets the subscription \(id) go on for so many days more without a payment, twice a year at most. It cannot be undone;"
@@ -115,6 +115,24 @@ extension ChangeKind {
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."
         case .endpointPause: "Nothing is sent to \(id) until then; what comes meanwhile is sent afterwards."
+        }
+    }
+}
+
+extension GrantDuration {
+    /// How long, as people say it.
+    var words: String {
+        switch self {
+        case .daily: "a day"
+        case .threeDay: "three days"
+        case .weekly: "a week"
+        case .twoWeek: "two weeks"
+        case .monthly: "a month"
+        case .twoMonth: "two months"
+        case .threeMonth: "three months"
+        case .sixMonth: "six months"
+        case .yearly: "a year"
+        case .lifetime: "ever"
         }
     }
 }

@@ -34,7 +34,7 @@ extension ChangePages {
     }
 
     /// The same for what is secret: it is not shown, not even what was typed.
-    private func hidden(_ title: String, _ id: ElementID, _ name: String) -> Node {
+    func hidden(_ title: String, _ id: ElementID, _ name: String) -> Node {
         Tag.div(.classes(.field)) {
             Tag.label(.label(for: id)) { title }
             Tag.input(.id(id), .name(name), .type(.password), .value(""), .autocomplete(.off))

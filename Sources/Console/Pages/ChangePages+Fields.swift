@@ -50,13 +50,7 @@ extension ChangePages {
                 }, call)
         case .eventResend: try endpoints(call)
         case .refundAnswer: refund(call)
-        case .endpointRotateSecret:
-            select(
-                "Former secrets sign, too, for", .overlap, "overlap",
-                [
-                    ("24h", "a day at most"), ("1h", "an hour at most"), ("7d", "a week at most"),
-                    ("0s", "no more: consumers reject webhooks until they have the new one"),
-                ], call)
+        case .endpointRotateSecret: rotation(call)
         case .purchaseExtend: renewal(call)
         case .endpointAdd: try endpointFields(nil, call)
         case .endpointChange: try endpointFields(ChangePages.subject(of: call)["id"] ?? "", call)
@@ -66,6 +60,18 @@ extension ChangePages {
             .bulkReprocess, .customerResend, .customerGiveUp:
             .none
         }
+    }
+
+    private func rotation(_ call: PageCall) -> Node {
+        .group([
+            select(
+                "Former secrets sign, too, for", .overlap, "overlap",
+                [
+                    ("24h", "a day at most"), ("1h", "an hour at most"), ("7d", "a week at most"),
+                    ("0s", "no more: consumers reject webhooks until they have the new one"),
+                ], call),
+            hidden("Secret that the consumer has already (empty: a new one)", .secret, "secret"),
+        ])
     }
 
     private func renewal(_ call: PageCall) -> Node {

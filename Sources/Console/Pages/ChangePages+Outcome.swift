@@ -35,8 +35,8 @@ extension ChangePages {
                         change.kind == .endpointAdd
                             ? "A secret that was made for it stood in the answer to the request, once. If it was not seen, rotate it;"
                                 + " one that the consumer had already needs nothing."
-                            : "The new secret stood in the answer to the request, once. If it was not seen, rotate it: consumers"
-                                + " need it."
+                            : "A secret that was made stood in the answer to the request, once. If it was not seen, rotate it:"
+                                + " consumers need it. One that the consumer had already needs nothing."
                     }
                 }
             case .running:

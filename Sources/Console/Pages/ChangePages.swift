@@ -11,9 +11,10 @@ import Subscriptions
 struct ChangePages: Sendable {
     let desk: ChangeDesk
     private let waiter: ChangeWaiter
+    private let room: WaitingRoom
 
-    init(_ desk: ChangeDesk, _ waiter: ChangeWaiter) {
-        (self.desk, self.waiter) = (desk, waiter)
+    init(_ desk: ChangeDesk, _ waiter: ChangeWaiter, _ room: WaitingRoom) {
+        (self.desk, self.waiter, self.room) = (desk, waiter, room)
     }
 
     /// The values of a subject, as they stand in the query of the form's address.
@@ -239,16 +240,29 @@ struct ChangePages: Sendable {
                             kind, of: ChangePages.subject(of: call), body: named, by: call.asked(by: viewer),
                             from: call.asking(viewer), now: call.clock.now, on: call.connection)))
             }
-            let plan = call.form[ChangePages.plan].flatMap { $0.isEmpty ? nil : $0 }
-            let asked = try desk.ask(
-                kind, of: ChangePages.subject(of: call), body: body, by: call.asked(by: viewer),
-                from: call.asking(viewer), idempotencyKey: call.form[ChangePages.key] ?? "", insisting: plan,
-                now: call.clock.now, on: call.connection)
-            if let key = asked.answerKey { return try shown(asked, key) }
-            return .after(asked.job, then: ConsolePath.change(asked.job))
-        } catch let error as DeskError where error.status == 400 || error.status == 409 {
+            // The page of a secret has to be waited for: it is asked for only if that can be.
+            guard kind.makesSecret else { return try ask(kind, body, by: viewer, call) }
+            return try room.wait { mayWait in
+                guard mayWait else {
+                    throw DeskError.unavailable("Others wait for their secrets; nothing was changed. Send it again.")
+                }
+                return try ask(kind, body, by: viewer, call)
+            }
+        } catch let error as DeskError where error.status == 400 || error.status == 409 || error.status == 503 {
             return .page(try form(call, problem: error))
         }
+    }
+
+    private func ask(
+        _ kind: ChangeKind, _ body: [UInt8], by viewer: PageViewer, _ call: PageCall
+    ) throws -> PageAnswer {
+        let plan = call.form[ChangePages.plan].flatMap { $0.isEmpty ? nil : $0 }
+        let asked = try desk.ask(
+            kind, of: ChangePages.subject(of: call), body: body, by: call.asked(by: viewer),
+            from: call.asking(viewer), idempotencyKey: call.form[ChangePages.key] ?? "", insisting: plan,
+            now: call.clock.now, on: call.connection)
+        if let key = asked.answerKey { return try shown(asked, key) }
+        return .after(asked.job, then: ConsolePath.change(asked.job))
     }
 
     /// Names of the secrets that were given, on this page or on one before it: to forget one would change what is asked for.
@@ -367,23 +381,5 @@ extension ConsolePath {
     /// The list of purchases with an id; nil where it is not told.
     private static func purchases(_ id: String) -> LocalPath? {
         id.isEmpty ? nil : ConsoleSection.purchases.path.with("id", id)
-    }
-}
-
-extension GrantDuration {
-    /// How long, as people say it.
-    var words: String {
-        switch self {
-        case .daily: "a day"
-        case .threeDay: "three days"
-        case .weekly: "a week"
-        case .twoWeek: "two weeks"
-        case .monthly: "a month"
-        case .twoMonth: "two months"
-        case .threeMonth: "three months"
-        case .sixMonth: "six months"
-        case .yearly: "a year"
-        case .lifetime: "ever"
-        }
     }
 }

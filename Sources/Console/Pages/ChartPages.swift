@@ -62,7 +62,7 @@ enum ChartPages {
         do {
             answer = try call.ask { try $0.chart(name.rawValue, try question(call)) }
         } catch let error as DeskError where error.status == 503 || error.code == "not_computed" {
-            return page(name, nil, status: error.status == 503 ? 503 : 200, retryAfter: error.retryAfter, call) {
+            var waiting = page(name, nil, status: error.status == 503 ? 503 : 200, retryAfter: error.retryAfter, call) {
                 Tag.div(.classes(.notice, .warn), .role(.status)) {
                     Tag.p { Node.untrusted(error.message) }
                     if error.status == 503 {
@@ -72,6 +72,9 @@ enum ChartPages {
                     }
                 }
             }
+            // It comes by itself once it is counted.
+            if error.status == 503 { waiting.refresh = error.retryAfter }
+            return waiting
         }
         let table = answer.chart.tables.first
         return page(name, answer, call) {

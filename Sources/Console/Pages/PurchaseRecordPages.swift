@@ -71,6 +71,8 @@ enum PurchaseRecordPages {
             .init("product", "Product", .product), .init("app", "App", .app),
             .init("unclaimed", "Unclaimed", .claim, .choice(["true"])),
             .init("ends_after", "Ends after", .endsAfter), .init("ends_before", "Ends before", .endsBefore),
+            .init("refunded_since", "Refunded since", .refundedSince),
+            .init("refunded_until", "Refunded before", .refundedUntil),
         ]
         return ids + owner + rest
     }

@@ -19,6 +19,8 @@ enum RefundPage {
     private struct Open {
         let row: RefundRow
         let period: Period?
+        /// Whether workers answer questions of its app.
+        let isAnswered: Bool
     }
 
     private static func page(_ call: PageCall) throws -> Page {
@@ -33,7 +35,10 @@ enum RefundPage {
             let rows = all.items.filter { fits($0, call) }.sorted { $0.request.deadline < $1.request.deadline }
             let shown = Array(rows.prefix(mostOpen))
             return (
-                list, zip(shown, try desk.periods(of: shown)).map { Open(row: $0, period: $1) },
+                list,
+                zip(shown, try desk.periods(of: shown)).map {
+                    Open(row: $0, period: $1, isAnswered: desk.answersRefunds(of: $0.request.key.purchase.app))
+                },
                 rows.count > shown.count || all.next != nil
             )
         }
@@ -102,20 +107,26 @@ enum RefundPage {
                 ("Asked", call.clock.time(request.asked)),
                 ("Answer", outcome(request).map { .untrusted($0) }),
             ])
-            if request.objection(at: call.clock.now) == nil {
-                call.changes(
-                    [.refundAnswer],
-                    of: [
-                        "transaction": request.key.transactionID, "app": key.app,
-                        "environment": key.environment.rawValue,
-                    ])
-            }
-            Tag.details {
-                Tag.summary { "Answer by a command" }
-                Tag.p(.classes(.quiet)) { "With the customer's consent only; a worker sends the answer." }
-                Node.lines(
-                    answers(item).map { "entitled \($0)" }.joined(separator: "\n"),
-                    spoken: "Commands that answer about \(request.key.transactionID)")
+            if item.isAnswered {
+                if request.objection(at: call.clock.now) == nil {
+                    call.changes(
+                        [.refundAnswer],
+                        of: [
+                            "transaction": request.key.transactionID, "app": key.app,
+                            "environment": key.environment.rawValue,
+                        ])
+                }
+                Tag.details {
+                    Tag.summary { "Answer by a command" }
+                    Tag.p(.classes(.quiet)) { "With the customer's consent only; a worker sends the answer." }
+                    Node.lines(
+                        answers(item).map { "entitled \($0)" }.joined(separator: "\n"),
+                        spoken: "Commands that answer about \(request.key.transactionID)")
+                }
+            } else {
+                Tag.p(.classes(.quiet)) {
+                    "No worker answers questions of this app: that needs refunds.policy and server_api in the configuration."
+                }
             }
         }
     }

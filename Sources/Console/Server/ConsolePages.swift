@@ -45,7 +45,7 @@ package final class ConsolePages: HTTPHandler, Service {
             login.routes + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes
             + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
-            + NotificationPages.routes + ChartPages.routes + ChangePages(parts.changes, parts.waiter).routes
+            + NotificationPages.routes + ChartPages.routes + ChangePages(parts.changes, parts.waiter, parts.room).routes
             + AuditPage.routes
             + BulkPages(parts.changes).routes
             + PurchaseRecordPages.routes

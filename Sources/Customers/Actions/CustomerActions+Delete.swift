@@ -13,6 +13,9 @@ extension CustomerActions {
         package let purchases: [PurchaseKey]
     }
 
+    /// The customer has other ids or purchases than those that were meant.
+    package struct OtherHoldings: Error, Sendable {}
+
     /// A deletion that was made before and that the database lost.
     package struct PastDeletion: Sendable {
         /// ms since 1970.
@@ -30,10 +33,13 @@ extension CustomerActions {
     ///
     /// Apple goes on charging for subscriptions, so whatever comes about them has anonymous owners.
     ///
-    /// - Parameter past: the deletion that is made once more: at its time, and with the owners that it gave.
-    /// - Throws: `Rejection` where the id names no customer.
+    /// - Parameters:
+    ///   - past: the deletion that is made once more: at its time, and with the owners that it gave.
+    ///   - holdings: what `ChangeVersions` has of the ids and the purchases that are meant; nil: whatever there is.
+    /// - Throws: `Rejection` where the id names no customer; `OtherHoldings`.
     package func delete(
         _ id: String, policy: DeletionPolicy = .pseudonymise, again past: PastDeletion? = nil,
+        holding holdings: String? = nil,
         on connection: PostgresConnection
     ) throws -> Deletion {
         try holding(
@@ -42,6 +48,8 @@ extension CustomerActions {
             try settlement.hold(purchases.filter { !$0.isGrant }, on: connection)
             let (root, time) = try lock(id, on: connection)
             let now = min(past?.at ?? time, time)
+            // The customer is held by now: nothing joins them any more.
+            if let holdings, try ChangeVersions.holdings(of: id, on: connection) != holdings { throw OtherHoldings() }
             let ids = try CustomerTable.delete(root, on: connection)
             let accounts = try AccountJoins.accounts(naming: Set(ids), on: connection)
             // A transaction that gave them a purchase held the customer or the id, and has committed by now.

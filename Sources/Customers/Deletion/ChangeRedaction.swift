@@ -3,7 +3,7 @@ import Database
 import Postgres
 
 /// Puts pseudonyms for the ids of a deleted customer, and for those of the purchases that were theirs, in the changes that operators
-/// asked for, and in the audit; what came of such a change keeps no ids; the hash of such a
+/// asked for, with their parameters, and in the audit; what came of such a change keeps no ids; the hash of such a
 /// request goes, because an id can be guessed from it, and so do those that tell whether it is still about the same, and the operator's key
 /// where it names the customer. Rows about another customer who has such an id now stay.
 package enum ChangeRedaction {
@@ -95,7 +95,7 @@ package enum ChangeRedaction {
         """
 
     private static let jobTexts = """
-        SELECT id, concat_ws(chr(10), reason, error, idempotency_key, outcome) AS text, state = 'running' AS is_open
+        SELECT id, concat_ws(chr(10), reason, error, idempotency_key, outcome, parameters) AS text, state = 'running' AS is_open
         FROM entitled.job WHERE id > $1 AND idempotency_key IS NOT NULL ORDER BY id LIMIT $2
         """
     private static let auditTexts = """
@@ -288,6 +288,25 @@ package enum ChangeRedaction {
         return new == json ? outcome : new.text
     }
 
+    /// Members of parameters that name a transaction, or tell Apple's own entry of an extension.
+    private static let transactions: Set = ["transaction", ChangeVersions.requestID]
+
+    /// What was asked for about the customer, or about a purchase of theirs, without ids of purchases and transactions.
+    private static func withoutPurchases(_ parameters: String, _ purchases: Pseudonyms) -> String {
+        let json = replaced((try? JSON(parsing: Array(withoutHashes(parameters).utf8))) ?? .null, purchases)
+        return JSON.object(
+            (json.members ?? []).map { member in
+                JSON.Member(
+                    name: member.name, value: transactions.contains(member.name) ? .string("") : member.value)
+            }
+        ).text
+    }
+
+    /// The same of a change about something else, such as a list of one purchase; nil: it names none.
+    private static func named(_ parameters: String?, _ purchases: Pseudonyms) -> String? {
+        parameters.flatMap { replaced($0, purchases) == $0 ? nil : withoutHashes(replaced($0, purchases)) }
+    }
+
     /// Parameters without hashes of what the customer was. What is no JSON is refused when it is done, and may hold anything.
     private static func withoutHashes(_ parameters: String) -> String {
         let members = (try? JSON(parsing: Array(parameters.utf8)))?.members ?? []
@@ -306,14 +325,15 @@ package enum ChangeRedaction {
             }
             let outcome = try row.optionalText("outcome")
             let told = outcome.flatMap { isTarget ? withoutIDs($0) : ChangeRedaction.replaced($0, purchases) }
-            guard isTarget || replaced != texts || told != outcome else { return nil }
+            let parameters = try row.optionalText("parameters")
+            let asked = isTarget ? parameters.map { withoutPurchases($0, purchases) } : named(parameters, purchases)
+            guard isTarget || replaced != texts || told != outcome || asked != nil else { return nil }
             return Redacted(
                 id: try row.int("id"), target: isTarget ? all[target] ?? target : target, reason: replaced[0],
                 message: replaced[1],
                 // The customer may come back under the id: the deletion that is asked for once more is no other one.
                 keepsKey: try replaced[2] == texts[2] && (!isTarget || row.bool("is_deletion")),
-                parameters: isTarget ? try row.optionalText("parameters").map(withoutHashes) : nil,
-                outcome: told)
+                parameters: asked, outcome: told)
         }
     }
 

@@ -42,7 +42,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// with the answer as `RefundAnswer` has it.
     case refundAnswer = "refund_answer"
     /// Makes a new secret of an endpoint: `{"overlap", "answer_key"}`, in ms, and in hex digits the key that the new secret is
-    /// sealed to for the one who asked.
+    /// sealed to for the one who asked; or takes one that `SecretIntake` sealed.
     case endpointRotateSecret = "endpoint_rotate_secret"
     /// Extends the renewal date of a purchase: `{"app", "environment", "days", "apple_reason", "request_id"}`.
     case purchaseExtend = "purchase_extend"
@@ -53,7 +53,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case endpointRemove = "endpoint_remove"
     /// Sends a TEST event to an endpoint.
     case endpointTest = "endpoint_test"
-    /// Deletes a customer, as `DeletionPolicy` has it: `{"policy"}`.
+    /// Deletes a customer, as `DeletionPolicy` has it: `{"policy", "holdings"}`.
     case customerDelete = "customer_delete"
 
     /// Who may ask for it.
@@ -121,6 +121,11 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
 
     /// Whether the outcome has a secret, sealed to the one who asked.
     package var makesSecret: Bool { self == .endpointRotateSecret || self == .endpointAdd }
+
+    /// Whether a request can have members of `GivenSecrets`, whose values `SecretIntake` seals.
+    package var takesSecrets: Bool {
+        self == .endpointAdd || self == .endpointChange || self == .endpointRotateSecret
+    }
 
     /// Whether it takes something away for good, so that it is shown before, and confirmed by the id.
     package var isFinal: Bool { self == .endpointRemove || self == .customerDelete }

@@ -13,7 +13,15 @@ extension ChangeWork {
         guard let policy = parameters["policy"]?.stringValue.flatMap(DeletionPolicy.init(rawValue:)) else {
             return .refused("The change does not say whether to erase or to pseudonymise.")
         }
-        let deletion = try actions(change).delete(change.target, policy: policy, on: connection)
+        let deletion: CustomerActions.Deletion
+        do {
+            // Programs before this member asked without it.
+            deletion = try actions(change).delete(
+                change.target, policy: policy, holding: parameters[ChangeVersions.holdings]?.stringValue,
+                on: connection)
+        } catch is CustomerActions.OtherHoldings {
+            return .refused(ChangeVersions.otherHoldings)
+        }
         return .done(
             .object([
                 "deletion": .int(deletion.id), "policy": .string(policy.rawValue),

@@ -134,8 +134,21 @@ extension ChangeWork {
         let url: String
     }
 
-    private struct Refusal: Error {
+    struct Refusal: Error {
         let sentence: String
+    }
+
+    /// What was given of secrets for the endpoint at this URL; empty where nothing was.
+    func given(_ change: Change, _ parameters: JSON, url: String) -> Result<GivenSecrets, Refusal> {
+        guard let sealed = parameters[SecretIntake.member]?.stringValue else { return .success(GivenSecrets()) }
+        guard let opened = SecretIntake.open(sealed, with: keys(), change.kind, change.target, url: url) else {
+            return .failure(
+                Refusal(
+                    sentence:
+                        "What was given of secrets does not open for this endpoint at its URL with the keys of the worker:"
+                        + " ask again."))
+        }
+        return .success(opened)
     }
 
     /// What a change asks of an endpoint, checked once more: the role that wrote it is not trusted, and the worker's configuration
@@ -153,17 +166,10 @@ extension ChangeWork {
             return refused(error.message)
         }
         guard let asked = form.url ?? former?.url else { return refused("url is missing.") }
-        var given = GivenSecrets()
-        if let sealed = parameters[SecretIntake.member]?.stringValue {
-            guard
-                let opened = SecretIntake.open(
-                    sealed, with: keys(), change.kind, change.target, url: asked)
-            else {
-                return refused(
-                    "What was given of secrets does not open for this endpoint at its URL with the keys of the worker: ask"
-                        + " again.")
-            }
-            given = opened
+        let given: GivenSecrets
+        switch self.given(change, parameters, url: asked) {
+        case .success(let secrets): given = secrets
+        case .failure(let refusal): return .failure(refusal)
         }
         let isElsewhere =
             former.map { former in form.url.map { !WebhookAddress.haveOneOrigin($0, former.url) } ?? false } ?? false
@@ -172,7 +178,7 @@ extension ChangeWork {
             ?? form.flaw(ofNewIn: endpoints.apps)
         if let flaw { return refused(flaw.message) }
         guard form.url != nil else { return .success(Wanted(form: form, given: given, url: asked)) }
-        let judgement = endpoints.address.judge(asked)
+        let judgement = endpoints.address.judge(asked, within: ChangeWork.namePatience)
         guard case .usable(let url, _) = judgement else {
             return refused(judgement.sentence ?? "The URL cannot be used.")
         }

@@ -95,10 +95,19 @@ extension ChangeWork {
             key.count == AnswerKey.size, let overlap = parameters["overlap"]?.intValue,
             (0...EndpointSecrets.overlapLimit.milliseconds).contains(overlap)
         else { return .refused("The change has no key for the answer, or no overlap of at most 30 days.") }
+        guard let endpoint = try EndpointTable.list(id: change.target, on: connection).first else {
+            return .refused("There is no endpoint \(change.target).")
+        }
+        let given: WebhookSecret?
+        switch self.given(change, parameters, url: endpoint.url) {
+        case .success(let secrets): given = secrets.secret
+        case .failure(let refusal): return .refused(refusal.sentence)
+        }
         let rotated: EndpointSecrets.Rotated?
         do {
             rotated = try EndpointSecrets.rotate(
-                of: change.target, overlap: .milliseconds(overlap), sealer: keys(), now: clock.now(), on: connection)
+                of: change.target, to: given, overlap: .milliseconds(overlap), sealer: keys(), now: clock.now(),
+                on: connection)
         } catch let many as EndpointSecrets.TooMany {
             return .refused(
                 "\(EndpointSecrets.limit) secrets of the endpoint are valid already, the first until"
@@ -107,16 +116,18 @@ extension ChangeWork {
             return .refused("The worker cannot seal a secret: \(missing).")
         }
         guard let rotated else { return .refused("There is no endpoint \(change.target).") }
-        guard
-            let sealed = try? AnswerKey.seal(
-                Array(rotated.secret.text.utf8), to: key, context: change.sealingContext)
+        var sealed: [UInt8]?
+        // The operator has the one that they gave.
+        if given == nil {
+            sealed = try? AnswerKey.seal(Array(rotated.secret.text.utf8), to: key, context: change.sealingContext)
             // What was rotated is rolled back with it.
-        else { throw NoAnswerKey() }
+            guard sealed != nil else { throw NoAnswerKey() }
+        }
         return .done(
             .object([
                 "endpoint": .string(change.target), "former_secrets_end_at": .date(rotated.formerEnd),
                 "public_key": .text(rotated.publicKey.map(WebhookPublicKey.text)),
-                Change.sealed: .string(Hex.encode(sealed)),
+                Change.sealed: sealed.map { .string(Hex.encode($0)) },
             ]))
     }
 

@@ -73,9 +73,11 @@ package final class Resolver: Sendable {
     }
 
     /// Waits for the answer: for command lines, never for a thread that others wait for.
-    package func resolveAndWait(_ host: String) -> Resolution {
+    ///
+    /// - Parameter patience: as of `resolve`.
+    package func resolveAndWait(_ host: String, patience: Duration? = nil) -> Resolution {
         let answer = Monitor<Resolution?>(nil)
-        let known = resolve(host) { resolution in answer.change { $0 = resolution } }
+        let known = resolve(host, patience: patience) { resolution in answer.change { $0 = resolution } }
         return known ?? answer.wait { $0 } ?? .temporarily
     }
 

@@ -22,12 +22,26 @@ package struct WebhookAddress: Sendable {
 
     private let allowed: [Network]
     private let isProxied: Bool
+    private let tellsAddresses: Bool
+    private let names: SharedResolver
 
     /// - Parameters:
     ///   - allowed: what the configuration allows beside the public internet.
     ///   - isProxied: whether a proxy resolves names, and judges them.
-    package init(allowed: [Network] = [], isProxied: Bool = false) {
-        (self.allowed, self.isProxied) = (allowed, isProxied)
+    ///   - tellsAddresses: whether a refusal says where a name leads. To those who are not on the host it does not: they could
+    ///     ask for the addresses of the network behind it.
+    package init(allowed: [Network] = [], isProxied: Bool = false, tellsAddresses: Bool = false) {
+        self.init(
+            allowed: allowed, isProxied: isProxied, tellsAddresses: tellsAddresses,
+            resolver: { Resolver(metrics: Metrics(), allowedNetworks: allowed) })
+    }
+
+    init(
+        allowed: [Network] = [], isProxied: Bool = false, tellsAddresses: Bool,
+        resolver: @escaping @Sendable () -> Resolver
+    ) {
+        (self.allowed, self.isProxied, self.tellsAddresses) = (allowed, isProxied, tellsAddresses)
+        names = SharedResolver(make: resolver)
     }
 
     /// The URL as it will be used; nil: it is none.
@@ -41,10 +55,19 @@ package struct WebhookAddress: Sendable {
         return one.origin == other.origin
     }
 
-    /// Judges a URL, and looks its name up, for at most some 3 s.
+    /// Whether judging a URL may have to wait for a name.
+    package func needsName(of text: String) -> Bool {
+        guard !isProxied, let url = try? OutgoingURL(parsing: text) else { return false }
+        return IPAddress(parsing: url.host) == nil
+    }
+
+    /// Judges a URL, and looks its name up. All judgements by this value, and by copies of it, share the threads that look up, and
+    /// what they know.
     ///
     /// A name that does not resolve now is taken for `https:`, on a port for HTTP: it may resolve tomorrow, and is vetted then.
-    package func judge(_ text: String) -> Judgement {
+    ///
+    /// - Parameter patience: how long the name may take; never more than 3 s.
+    package func judge(_ text: String, within patience: Duration = .seconds(3)) -> Judgement {
         let url: OutgoingURL
         do {
             url = try OutgoingURL(parsing: text)
@@ -60,10 +83,14 @@ package struct WebhookAddress: Sendable {
             return judged(policy.verdictBehindProxy(for: url), isOfNetworks: false)
                 ?? .usable(url.text, warning: nil)
         }
-        switch lookUp(url.host) {
+        switch names.resolver.resolveAndWait(url.host, patience: patience) {
         case .addresses(let addresses):
-            return judged(policy.verdict(for: url, at: addresses), isOfNetworks: true)
-                ?? .usable(url.text, warning: nil)
+            guard let refusal = judged(policy.verdict(for: url, at: addresses), isOfNetworks: true) else {
+                return .usable(url.text, warning: nil)
+            }
+            guard !tellsAddresses, url.literalAddress == nil else { return refusal }
+            return .refused(
+                origin: url.origin, reason: WebhookAddress.reason(policy, url, addresses), isOfNetworks: true)
         case let failure where url.scheme == .http:
             return .unresolved(host: url.host, fault: failure.fault)
         case let failure:
@@ -75,12 +102,35 @@ package struct WebhookAddress: Sendable {
         }
     }
 
-    private func lookUp(_ host: String) -> Resolution {
-        if let address = IPAddress(parsing: host) { return .addresses([address]) }
-        let resolver = Resolver(metrics: Metrics(), allowedNetworks: allowed)
-        resolver.start()
-        defer { resolver.stop() }
-        return resolver.resolveAndWait(host)
+    /// Why a name is refused, without its addresses.
+    private static func reason(_ policy: AddressPolicy, _ url: OutgoingURL, _ addresses: [IPAddress]) -> String {
+        if addresses.contains(where: { policy.verdict(for: $0) != .allowed }) {
+            return "the name leads to an address that is not public"
+        }
+        if case .refused(let reason) = policy.verdict(forPortOf: url) { return reason }
+        return addresses.isEmpty
+            ? "the name has no address"
+            : "plain http is only for allowed private networks, and the name is in none: use https"
+    }
+}
+
+/// A resolver that starts with its first question, and stops with the last value that has it.
+private final class SharedResolver: Sendable {
+    private let make: @Sendable () -> Resolver
+    private let made = Monitor<Resolver?>(nil)
+
+    init(make: @escaping @Sendable () -> Resolver) { self.make = make }
+
+    deinit { made.read { $0 }?.stop() }
+
+    var resolver: Resolver {
+        made.change { [make] made in
+            if let made { return made }
+            let new = make()
+            new.start()
+            made = new
+            return new
+        }
     }
 }
 

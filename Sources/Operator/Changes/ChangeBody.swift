@@ -32,7 +32,7 @@ struct ChangeBody {
     /// hash, which the console's role reads: it says that there is one.
     func fingerprint(_ kind: ChangeKind, of subject: [String: String]) -> [UInt8] {
         func sorted(_ members: [JSON.Member]) -> JSON { .object(members.sorted { $0.name < $1.name }) }
-        let isSecret = kind == .endpointAdd || kind == .endpointChange
+        let isSecret = kind.takesSecrets
         let members = members.map { member in
             isSecret && GivenSecrets.members.contains(member.name)
                 ? JSON.Member(name: member.name, value: .bool(true)) : member

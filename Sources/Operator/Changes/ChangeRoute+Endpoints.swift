@@ -13,7 +13,7 @@ extension ChangeRoute {
             if let flaw = form.flaw(ofNewIn: desk.settings.apps) { throw DeskError(flaw) }
             return Subject(
                 // It gets its id when it is asked for.
-                target: ChangeRoute.newEndpoint, parameters: form.parameters(given),
+                target: ChangeRoute.newEndpoint, parameters: form.json.naming(given),
                 secrets: given.isEmpty ? nil : (given, url))
         },
         ChangeRoute("/endpoints/{id}", .endpointChange, method: "PATCH") { desk, values, body in
@@ -29,7 +29,7 @@ extension ChangeRoute {
                 throw DeskError(flaw)
             }
             return Subject(
-                target: former.id, parameters: form.parameters(given),
+                target: former.id, parameters: form.json.naming(given),
                 secrets: given.isEmpty ? nil : (given, form.url ?? former.url))
         },
         ChangeRoute("/endpoints/{id}", .endpointRemove, method: "DELETE") { desk, values, _ in
@@ -37,6 +37,15 @@ extension ChangeRoute {
                 throw DeskError.badRequest(OperationsEndpoint.irremovable)
             }
             return try endpoint(values, desk)
+        },
+        ChangeRoute("/endpoints/{id}/rotate-secret", .endpointRotateSecret) { desk, values, body in
+            let overlap =
+                try body.duration("overlap", upTo: EndpointSecrets.overlapLimit) ?? EndpointSecrets.standardOverlap
+            let given = try desk.secret(&body)
+            let endpoint = try desk.endpoint(values["id"]).endpoint
+            return Subject(
+                target: endpoint.id, parameters: JSON.object(["overlap": .int(overlap.milliseconds)]).naming(given),
+                secrets: given.isEmpty ? nil : (given, endpoint.url))
         },
         ChangeRoute("/endpoints/{id}/test", .endpointTest) { desk, values, _ in try endpoint(values, desk) },
     ]
@@ -56,17 +65,20 @@ extension ChangeRoute {
             }
             let policy = try body.word("policy", of: DeletionPolicy.allCases.map(\.rawValue))
             return Subject(
-                target: id, parameters: .object(["policy": .string(policy ?? desk.settings.deletion.rawValue)]))
+                target: id,
+                parameters: .object([
+                    "policy": .string(policy ?? desk.settings.deletion.rawValue),
+                    ChangeVersions.holdings: .string(try ChangeVersions.holdings(of: id, on: desk.connection)),
+                ]))
         }
     ]
 }
 
-extension EndpointForm {
-    /// As they stand in a change: with the names of what is secret, whose values are sealed beside.
-    fileprivate func parameters(_ given: GivenSecrets) -> JSON {
-        guard !given.isEmpty else { return json }
-        return .object(
-            (json.members ?? []) + [JSON.Member(name: SecretIntake.names, value: .strings(given.names))])
+extension JSON {
+    /// Parameters of a change with the names of what is secret, whose values are sealed beside.
+    fileprivate func naming(_ given: GivenSecrets) -> JSON {
+        guard !given.isEmpty else { return self }
+        return .object((members ?? []) + [JSON.Member(name: SecretIntake.names, value: .strings(given.names))])
     }
 }
 
@@ -127,6 +139,14 @@ extension DatabaseDesk {
         let secret = try hasSecret ? body.optionalText("secret") : nil
         return try flawless { () throws(EndpointForm.Flaw) in
             try GivenSecrets(authorization: authorization, headers: headers, secret: secret)
+        }
+    }
+
+    /// The secret that a consumer has already, and nothing else.
+    fileprivate func secret(_ body: inout ChangeBody) throws -> GivenSecrets {
+        let secret = try body.optionalText("secret")
+        return try flawless { () throws(EndpointForm.Flaw) in
+            try GivenSecrets(authorization: nil, headers: [], secret: secret)
         }
     }
 }

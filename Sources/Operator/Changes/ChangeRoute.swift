@@ -134,11 +134,6 @@ package struct ChangeRoute: Sendable {
             }
             return try endpoint(values, desk, .object(["until": .int(until)]))
         },
-        ChangeRoute("/endpoints/{id}/rotate-secret", .endpointRotateSecret) { desk, values, body in
-            let overlap =
-                try body.duration("overlap", upTo: EndpointSecrets.overlapLimit) ?? EndpointSecrets.standardOverlap
-            return try endpoint(values, desk, .object(["overlap": .int(overlap.milliseconds)]))
-        },
         ChangeRoute("/refunds/{transaction}/answer", .refundAnswer, refundAnswer),
         ChangeRoute("/purchases/{app}/{environment}/{id}/extensions", .purchaseExtend) { desk, values, body in
             let environment = try values.environment()

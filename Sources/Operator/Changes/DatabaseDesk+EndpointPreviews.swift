@@ -14,7 +14,17 @@ extension DatabaseDesk {
     }
 
     /// Why a worker would not take the URL, by this host's view of names; nil: it would.
-    private func refusal(of url: String?) -> String? { url.flatMap { settings.webhookAddress.judge($0).sentence } }
+    ///
+    /// - Throws: `DeskError`, 503, where others wait for names, or the operator does for another one.
+    private func refusal(of url: String?) throws(DeskError) -> String? {
+        guard let url else { return nil }
+        let address = settings.webhookAddress
+        guard address.needsName(of: url) else { return address.judge(url).sentence }
+        return try settings.room.wait(as: viewer.user) { mayWait throws(DeskError) in
+            guard mayWait else { throw .unavailable("Another name is being looked up; retry in a few seconds.") }
+            return address.judge(url).sentence
+        }
+    }
 
     private func schedule(_ schedule: RetrySchedule?) -> JSON {
         .string(schedule?.text ?? "\(settings.retrySchedule.text) (default)")
@@ -23,7 +33,7 @@ extension DatabaseDesk {
     func adding(_ parameters: JSON) throws -> ChangeEffect {
         let form = try form(parameters)
         var effect = ChangeEffect()
-        effect.refusal = refusal(of: form.url)
+        effect.refusal = try refusal(of: form.url)
         guard effect.refusal == nil else { return effect }
         let own: RetrySchedule? = if case .set(let schedule) = form.retrySchedule { schedule } else { nil }
         effect.after = .object([
@@ -86,7 +96,7 @@ extension DatabaseDesk {
         }
         var effect = ChangeEffect()
         effect.before = .object(before)
-        effect.refusal = refusal(of: form.url)
+        effect.refusal = try refusal(of: form.url)
         effect.after = effect.refusal == nil ? .object(after) : effect.before
         return effect
     }

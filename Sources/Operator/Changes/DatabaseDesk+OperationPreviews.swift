@@ -59,6 +59,7 @@ extension DatabaseDesk {
         ])
         effect.after = .object([
             "valid_secrets": .int(Int64(former.count) + 1), "former_secrets_end_at": .date(former.max()),
+            "secrets": parameters[SecretIntake.names],
         ])
         if former.count >= EndpointSecrets.limit {
             effect.refusal =

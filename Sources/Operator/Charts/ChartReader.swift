@@ -20,7 +20,6 @@ package final class ChartReader: Service {
         var outcomes: [ChartScope: (outcome: Outcome, ended: ContinuousClock.Instant)] = [:]
         var wanted: [ChartScope] = []
         var underWay: ChartScope?
-        var waiting = 0
     }
 
     /// Scopes of which the numbers are kept, and that wait.
@@ -28,19 +27,21 @@ package final class ChartReader: Service {
     private static let mostWanted = 8
     /// A failure, and what is incomplete, is tried again.
     private static let retryAfter = Duration.seconds(5)
-    /// How long callers wait; few at a time, because each keeps a thread of the listener.
+    /// How long callers wait.
     private static let patience = Duration.seconds(5)
-    private static let mostWaiting = 2
 
     private static let snapshot = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
     private let session: PostgresSession
     private let logger: Logger
+    private let room: WaitingRoom
     private let state = Monitor(State())
     private let loop = Loop("console-charts")
 
-    package init(session: PostgresSession, logger: Logger) {
+    /// - Parameter room: for callers who wait; each keeps a thread.
+    package init(session: PostgresSession, logger: Logger, room: WaitingRoom = WaitingRoom(limit: 2)) {
         self.session = session
+        self.room = room
         self.logger = logger
     }
 
@@ -107,13 +108,9 @@ package final class ChartReader: Service {
         }
         guard isWanted else { throw .unavailable("Too many charts are waiting to be computed.") }
         loop.wake()
-        let waits = state.change { state -> Bool in
-            guard state.waiting < ChartReader.mostWaiting else { return false }
-            state.waiting += 1
-            return true
+        let outcome = room.wait { mayWait in
+            state.wait(timeout: mayWait ? ChartReader.patience : .zero) { $0.outcomes[scope]?.outcome }
         }
-        defer { if waits { state.change { $0.waiting -= 1 } } }
-        let outcome = state.wait(timeout: waits ? ChartReader.patience : .zero) { $0.outcomes[scope]?.outcome }
         switch outcome {
         case .reading(let reading)?: return reading
         case .incomplete?: throw ChartReader.incomplete

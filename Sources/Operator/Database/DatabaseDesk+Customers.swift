@@ -206,7 +206,7 @@ extension DatabaseDesk {
         let filter = PurchaseScan.Filter(
             app: question.app, environment: question.environment, product: question.product,
             isUnclaimed: question.isUnclaimed, endsAfter: question.endsAfter, endsBefore: question.endsBefore,
-            status: question.status)
+            refundedSince: question.refundedSince, refundedUntil: question.refundedUntil, status: question.status)
         let page = try PurchaseScan.list(filter, question.part.range, now: now, on: connection)
         let list = try page.map { keys in
             rows(try find(keys)).filter { row in

@@ -67,6 +67,8 @@ extension DatabaseDesk {
     }
 
     // MARK: - Refunds, products, jobs, actions, workers
+    /// Whether workers answer Apple's questions about refunds of an app.
+    package func answersRefunds(of app: String) -> Bool { settings.refundApps.contains(app) }
 
     package func refunds(_ question: RefundsQuestion) throws -> DeskList<RefundRow> {
         try viewer.check(.refunds)

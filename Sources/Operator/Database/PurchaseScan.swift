@@ -16,15 +16,20 @@ enum PurchaseScan {
         /// When access ends, in ms since 1970: from the first on and before the second.
         var endsAfter: Int64?
         var endsBefore: Int64?
+        /// When the latest period was refunded or revoked: the same. Both nil: also those that never were.
+        var refundedSince: Int64?
+        var refundedUntil: Int64?
         /// What the columns of a record tell of it; the rest has to be folded.
         var status: PurchaseStatus?
 
         init(
             app: String? = nil, environment: StoreEnvironment? = nil, product: String? = nil, isUnclaimed: Bool = false,
-            endsAfter: Int64? = nil, endsBefore: Int64? = nil, status: PurchaseStatus? = nil
+            endsAfter: Int64? = nil, endsBefore: Int64? = nil, refundedSince: Int64? = nil,
+            refundedUntil: Int64? = nil, status: PurchaseStatus? = nil
         ) {
             (self.app, self.environment, self.product, self.isUnclaimed) = (app, environment, product, isUnclaimed)
             (self.endsAfter, self.endsBefore, self.status) = (endsAfter, endsBefore, status)
+            (self.refundedSince, self.refundedUntil) = (refundedSince, refundedUntil)
         }
     }
 
@@ -38,6 +43,8 @@ enum PurchaseScan {
             ($5::text IS NULL OR app = $5) AND ($6::int2 IS NULL OR environment = $6)
                 AND ($7::text IS NULL OR product_id = $7)
                 AND ($8::int8 IS NULL OR access_ends_ms >= $8) AND ($9::int8 IS NULL OR access_ends_ms < $9)
+                AND ($15::int8 IS NULL OR coalesce(revoked_ms >= $15, false))
+                AND ($16::int8 IS NULL OR coalesce(revoked_ms < $16, false))
                 AND CASE $10::text
                     WHEN 'active' THEN coalesce(access_ends_ms > $11, true)
                     WHEN 'grace' THEN coalesce(grace_ends_ms > $11, false)
@@ -131,7 +138,7 @@ enum PurchaseScan {
             .int2(place.lane), .text(place.beginning), .int8(place.passed), .int8(Int64(partRows)), .text(filter.app),
             .int2(filter.environment?.code), .text(filter.product), .int8(filter.endsAfter), .int8(filter.endsBefore),
             .text(filter.status?.rawValue), .int8(now), .bool(filter.isUnclaimed), .text(Owner.anonymousPrefix),
-            .text(Grant.app),
+            .text(Grant.app), .int8(filter.refundedSince), .int8(filter.refundedUntil),
         ]
     }
 }

@@ -90,6 +90,9 @@ package struct PurchasesQuestion: DeskListQuestion {
     /// When access ends: ms since 1970, from the first on and before the second.
     package let endsAfter: Int64?
     package let endsBefore: Int64?
+    /// When the latest period was refunded or revoked: the same.
+    package let refundedSince: Int64?
+    package let refundedUntil: Int64?
     package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
@@ -102,12 +105,15 @@ package struct PurchasesQuestion: DeskListQuestion {
         isUnclaimed = try parameters.flag("unclaimed")
         endsAfter = try parameters.instant("ends_after", now: now)
         endsBefore = try parameters.instant("ends_before", now: now)
+        refundedSince = try parameters.instant("refunded_since", now: now)
+        refundedUntil = try parameters.instant("refunded_until", now: now)
         part = try parameters.part(ofTime: false, now: now)
         if id != nil, customer != nil {
             throw .badRequest("id and customer cannot be combined.", field: "customer")
         }
         let isFiltered =
             status != nil || product != nil || isUnclaimed || endsAfter != nil || endsBefore != nil
+            || refundedSince != nil || refundedUntil != nil
         if isFiltered, id != nil || customer != nil {
             throw .badRequest(
                 "id and customer name purchases; beside them only app and environment filter.",

@@ -62,28 +62,30 @@ package final class ReportReader: Service {
         var outcomes: [ReportRequest: (outcome: Outcome, ended: ContinuousClock.Instant)] = [:]
         var wanted: [ReportRequest] = []
         var underWay: ReportRequest?
-        var waiting = 0
     }
 
     private static let mostWanted = 4
     private static let mostKept = 8
     /// A report is counted anew when it is asked for later than so.
     private static let life = Duration.seconds(60)
-    /// How long callers wait; few at a time, because each keeps a thread of the listener.
+    /// How long callers wait.
     private static let patience = Duration.seconds(5)
-    private static let mostWaiting = 2
 
     private let session: PostgresSession
     private let foldSettings: FoldSettings
     private let zone: LocalZone
     private let zoneName: TimeZoneName
     private let logger: Logger
+    private let room: WaitingRoom
     private let state = Monitor(State())
     private let loop = Loop("console-reports")
 
+    /// - Parameter room: for callers who wait; each keeps a thread.
     package init(
-        session: PostgresSession, foldSettings: FoldSettings, zone: LocalZone, zoneName: TimeZoneName, logger: Logger
+        session: PostgresSession, foldSettings: FoldSettings, zone: LocalZone, zoneName: TimeZoneName, logger: Logger,
+        room: WaitingRoom
     ) {
+        self.room = room
         (self.session, self.foldSettings, self.logger) = (session, foldSettings, logger)
         (self.zone, self.zoneName) = (zone, zoneName)
     }
@@ -154,13 +156,9 @@ package final class ReportReader: Service {
         }
         guard isWanted else { throw .unavailable("Too many reports are waiting to be counted.") }
         loop.wake()
-        let waits = state.change { state -> Bool in
-            guard state.waiting < ReportReader.mostWaiting else { return false }
-            state.waiting += 1
-            return true
+        let outcome = room.wait { mayWait in
+            state.wait(timeout: mayWait ? ReportReader.patience : .zero) { $0.outcomes[request]?.outcome }
         }
-        defer { if waits { state.change { $0.waiting -= 1 } } }
-        let outcome = state.wait(timeout: waits ? ReportReader.patience : .zero) { $0.outcomes[request]?.outcome }
         switch outcome {
         case .report(let report)?: return report
         case .refused(let error)?:

@@ -24,6 +24,7 @@ package struct ConsoleParts: Sendable {
     package let threads: DeskThreads
     package let changes: ChangeDesk
     package let waiter: ChangeWaiter
+    package let room: WaitingRoom
     package let clock: any WallClock
     package let logger: Logger
     package let metrics: Metrics
@@ -38,6 +39,8 @@ package struct ConsoleRole: Sendable {
 
     /// Connections, each with a thread of its own.
     private static let threads = 4
+    /// Of them, so many may wait for what takes seconds.
+    private static let mostWaiting = 2
     /// How long one statement may stay unanswered; longer than the statement timeout of the role.
     package static let patience = Duration.seconds(5)
     /// How long a request may stay unanswered.
@@ -57,20 +60,22 @@ package struct ConsoleRole: Sendable {
         let probe = DatabaseProbe(
             name: "console-probe", session: try process.session(patience: DatabaseProbe.patience),
             check: ConsoleRole.obstacle)
+        let room = WaitingRoom(limit: ConsoleRole.mostWaiting)
         let waiter = ChangeWaiter(session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
         let charts = ChartReader(
-            session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
+            session: try process.session(patience: ConsoleRole.patience), logger: process.logger, room: room)
         var settings = settings
         settings.desk.charts.reader = charts
         let reports = ReportReader(
             session: try process.session(patience: ConsoleRole.patience), foldSettings: settings.desk.foldSettings,
-            zone: settings.desk.charts.zone, zoneName: settings.desk.charts.zoneName, logger: process.logger)
+            zone: settings.desk.charts.zone, zoneName: settings.desk.charts.zoneName, logger: process.logger,
+            room: room)
         settings.desk.reports = reports
+        settings.desk.room = room
         let changes = ChangeDesk(settings.desk)
         let parts = ConsoleParts(
-            settings: settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock,
-            logger: process.logger,
-            metrics: process.metrics)
+            settings: settings, threads: threads, changes: changes, waiter: waiter, room: room, clock: process.clock,
+            logger: process.logger, metrics: process.metrics)
         let api = OperatorAPI(
             settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock, logger: process.logger,
             metrics: process.metrics)

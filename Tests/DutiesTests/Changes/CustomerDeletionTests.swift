@@ -58,6 +58,24 @@ struct CustomerDeletionTests {
             ])
     }
 
+    @Test func `an id that joined the customer after the request is not deleted with them`() throws {
+        func wanted() throws -> JSON {
+            let holdings = JSON.Member(
+                name: ChangeVersions.holdings, value: .string(try ChangeVersions.holdings(of: "anna", on: worker)))
+            return .object((Self.policy.members ?? []) + [holdings])
+        }
+        let first = try fixture.ask(request("1", as: "operator", try wanted()))
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        _ = try actions.alias("anna", "anna-2", makesOther: true, on: worker)
+        #expect(try fixture.work.next(on: worker)?.ending == .refused(ChangeVersions.otherHoldings))
+        #expect(try fixture.change(first).state == .failed)
+        #expect(try fixture.database.count("SELECT count(*) FROM entitled.app_user_id WHERE id LIKE 'anna%'") == 2)
+        guard case .done(let outcome)? = try fixture.ending(of: request("2", as: "operator", try wanted())) else {
+            throw TestFailure("not deleted")
+        }
+        #expect(outcome["id_count"] == .int(2))
+    }
+
     @Test func `the same key deletes no customer who came back under the id`() throws {
         let console = try fixture.console()
         #expect(try fixture.ending(of: request())?.outcome == .done)

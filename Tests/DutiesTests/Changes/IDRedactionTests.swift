@@ -94,6 +94,42 @@ struct IDRedactionTests {
         #expect(left.count == (deleted == "anna" ? 8 : 6))
     }
 
+    @Test(arguments: [DeletionPolicy.erase, .pseudonymise])
+    func `a deletion takes the ids of purchases from what was asked for`(policy: DeletionPolicy) throws {
+        let renewal = "2000000000000778"
+        let place: [JSON.Member] = [
+            .init(name: "app", value: .string("demo")), .init(name: "environment", value: .string("Production")),
+        ]
+        let answer: [JSON.Member] = [
+            .init(name: "transaction", value: .string(renewal)),
+            .init(name: "answer", value: try RefundAnswerForm().answer().json),
+        ]
+        let days: [JSON.Member] = [
+            .init(name: "days", value: .int(7)), .init(name: ChangeVersions.requestID, value: .string("r-\(renewal)")),
+        ]
+        let list = JSON.object([
+            "notifications": .object(["purchase": .string(Self.id), "app": .string("demo")]), "until_ms": .int(1),
+        ])
+        let claim = JSON.object(place + [.init(name: "purchase", value: .string(Self.id))])
+        for (number, (kind, target, parameters)) in [
+            (ChangeKind.refundAnswer, Self.id, JSON.object(place + answer)),
+            (.purchaseExtend, Self.id, .object(place + days)), (.bulkReprocess, "notifications", list),
+            (.claim, "anna", claim), (.claim, "ben", claim),
+        ].enumerated() {
+            try fixture.ask(ChangeFixture.request(kind, target, parameters, key: "\(number)"))
+        }
+        let other = JSON.object(["notifications": .object(["purchase": .string("2000000000000001")])])
+        try fixture.ask(ChangeFixture.request(.bulkReprocess, "notifications", other, key: "other"))
+        try erase("anna", policy)
+        let left = try rows()
+        #expect(left.allSatisfy { !$0.contains(Self.id) && !$0.contains(renewal) }, "\(left)")
+        #expect(left.count == 6)
+        // What is about something else stays as it was asked for.
+        let lists = try fixture.database.texts(
+            "SELECT parameters FROM entitled.job WHERE kind = 'bulk_reprocess' ORDER BY id")
+        #expect(lists.last == other.text && lists.first?.contains("\"app\":\"demo\"") == true, "\(lists)")
+    }
+
     @Test func `an answer that waits when the customer is deleted is not given`() throws {
         try fixture.database.execute(
             """

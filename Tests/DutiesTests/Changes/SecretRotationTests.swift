@@ -26,13 +26,14 @@ struct SecretRotationTests {
 
     private func rotate(
         _ key: AnswerKey, overlap: Int64 = 3_600_000, as user: String = "integrator", named name: String = "1",
-        by work: ChangeWork? = nil
+        given: String? = nil, by work: ChangeWork? = nil
     ) throws -> (change: Change, ending: ChangeEnding?) {
         let id = try fixture.ask(
             ChangeFixture.request(
                 .endpointRotateSecret, "ep_1",
                 .object([
                     "overlap": .int(overlap), ChangeVersions.answerKey: .string(Hex.encode(key.publicKey)),
+                    SecretIntake.member: given.map { .string($0) },
                 ]), as: user, key: name))
         let ending = try (work ?? self.work).next(on: worker)?.ending
         return (try fixture.change(id), ending)
@@ -73,6 +74,39 @@ struct SecretRotationTests {
         #expect(throws: PostgresError.self) {
             _ = try fixture.console().query("SELECT sealed FROM entitled.endpoint_secret")
         }
+    }
+
+    @Test func `one that the consumer has already comes in sealed, for this endpoint at its URL, and stands nowhere`()
+        throws
+    {
+        try SealingKeyRegister.check(sealer, now: 1, on: worker)
+        #expect(try SecretIntake.publish(sealer, on: worker))
+        let intake = try #require(try SecretIntake.publicKey(on: fixture.console()))
+        let secret = "whsec_" + Base64.encode([UInt8](repeating: 7, count: 24))
+        let given = try GivenSecrets(authorization: nil, headers: [], secret: secret)
+        let url = try fixture.database.texts("SELECT url FROM entitled.endpoint WHERE id = 'ep_1'").first ?? ""
+        func seal(_ kind: ChangeKind, _ endpoint: String, _ url: String) throws -> String {
+            try SecretIntake.seal(given, to: intake, kind, endpoint, url: url)
+        }
+        let key = try AnswerKey()
+        let wrong = [
+            try seal(.endpointChange, "ep_1", url), try seal(.endpointRotateSecret, "ep_2", url),
+            try seal(.endpointRotateSecret, "ep_1", "https://elsewhere.invalid/"), "x",
+        ]
+        for (number, sealed) in wrong.enumerated() {
+            let ending = try rotate(key, named: "wrong \(number)", given: sealed).ending
+            #expect(ending?.message?.contains("does not open for this endpoint") == true, "\(number)")
+        }
+        #expect(try secrets().isEmpty)
+        let (change, ending) = try rotate(key, given: try seal(.endpointRotateSecret, "ep_1", url))
+        #expect(ending?.outcome == .done, "\(String(describing: ending))")
+        #expect(try secrets() == [secret])
+        // The one who gave it has it.
+        #expect(change.outcome?.contains(Change.sealed) == false && change.outcome?.contains("ep_1") == true)
+        let rows = try fixture.console().query(
+            "SELECT row_to_json(j)::text AS row FROM entitled.job j UNION ALL SELECT row_to_json(a)::text FROM entitled.audit a"
+        ).map { try $0.text("row") }
+        for row in rows { #expect(!row.contains(secret) && !row.contains("\"given\""), "\(row)") }
     }
 
     @Test func `what was sealed goes after five minutes`() throws {

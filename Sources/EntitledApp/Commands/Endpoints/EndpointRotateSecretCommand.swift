@@ -14,7 +14,7 @@ struct EndpointRotateSecretCommand: RemoteCommand {
             "Each former secret expires when it was going to, but after --overlap at the latest. After a leak, give"
             + " --overlap 0s, which ends all former secrets at once. A key pair, if there is one, is rotated too. With"
             + " --url a worker makes the secret and seals it for the console alone, which answers it once; if the answer"
-            + " is lost, rotate again. --json prints the answer of the operator API.",
+            + " is lost, rotate again. One that you give is sealed to the workers. --json prints the answer of the operator API.",
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 
     @Argument(EndpointCommands.id) private var id: String
@@ -63,23 +63,27 @@ struct EndpointRotateSecretCommand: RemoteCommand {
     }
 
     private func rotate(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
-        guard secret == nil else {
-            throw UsageError("a secret of your own is for the host: by --url the worker makes one")
-        }
         if overlap == .zero {
             try confirmation.ask(
                 "End all secrets of \(id) now? The consumer rejects webhooks until it has the new one.",
                 context)
         }
-        let (answer, isOver) = try change.post(
-            remote, ["endpoints", id, "rotate-secret"], ["overlap": .string(overlap.text)])
+        var body = EndpointRequestBody()
+        body.add("overlap", overlap.text)
+        body.add("secret", secret?.text)
+        // Of one that is given there is nothing to show.
+        guard secret == nil else {
+            return try change.ask(
+                remote, ["endpoints", id, "rotate-secret"], context, body: body.members, method: "POST")
+        }
+        let (answer, isOver) = try change.post(remote, ["endpoints", id, "rotate-secret"], body: body.members)
         let job = answer.cell("job")
         guard isOver else {
             throw CommandFailure(
                 "no worker has done the rotation yet (job \(job)), and its secret will not be shown; when"
                     + " `entitled jobs show \(job) --wait` says that it is done, rotate again")
         }
-        guard let secret = answer["outcome"]?["secret"]?.stringValue else {
+        guard let made = answer["outcome"]?["secret"]?.stringValue else {
             throw CommandFailure(
                 "the secret of \(id) was rotated (job \(job)), but the answer has no secret; rotate again")
         }
@@ -87,9 +91,10 @@ struct EndpointRotateSecretCommand: RemoteCommand {
             context.terminal.document(answer)
             return ExitStatus.done
         }
+        let publicKey = answer["outcome"]?["public_key"]?.stringValue
         context.terminal.print(
             """
-            new secret: \(Terminal.harmless(secret))
+            new secret: \(Terminal.harmless(made))\(publicKey.map { "\nnew public key: \(Terminal.harmless($0))" } ?? "")
             Save it now: it is not shown again (job \(job)).
 
             """)

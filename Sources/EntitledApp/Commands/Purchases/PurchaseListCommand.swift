@@ -12,13 +12,13 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
         "list", "List purchases, most recently changed first.",
         discussion:
             "With --customer or --id, the purchases of one customer or of one id, ordered by original transaction id. With"
-            + " --status, --product, --ends-after or --ends-before, all purchases that match, in no order of time; this reads"
-            + " all purchases. --url requires one of these options.",
+            + " --status, --product, or times of the access end or of a refund, all purchases that match, in no order of time;"
+            + " this reads all purchases. --url requires one of these options.",
         examples: [
             "purchases list --unclaimed", "purchases list --customer user-42",
             "purchases list --environment Production --json", "purchases list --status grace",
             "purchases list --product pro_monthly --ends-after today --ends-before 2026-12-04",
-            "purchases list --status expired --ends-after 7d",
+            "purchases list --status expired --ends-after 7d", "purchases list --refunded-since last-month",
         ])
 
     @Flag("--unclaimed", "Only purchases whose owner has only anonymous ids.") private var isUnclaimed: Bool
@@ -30,6 +30,10 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
     @Option("--ends-after", .moment, "Only purchases whose access ends then or later.") private var endsAfter:
         TimeArgument?
     @Option("--ends-before", .moment, "Only purchases whose access ends earlier.") private var endsBefore: TimeArgument?
+    @Option("--refunded-since", .moment, "Only purchases whose latest period was refunded or revoked then or later.")
+    private var refundedSince: TimeArgument?
+    @Option("--refunded-until", .moment, "Only purchases whose latest period was refunded or revoked earlier.")
+    private var refundedUntil: TimeArgument?
     @Option("--app", .text("ID"), "Select this app.") private var app: String?
     @Option("--environment", .environment, "Select this environment.") private var environment: StoreEnvironment?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
@@ -44,7 +48,9 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
     }
 
     /// By what only the operator API filters.
-    private var isFiltered: Bool { status != nil || product != nil || endsAfter != nil || endsBefore != nil }
+    private var isFiltered: Bool {
+        status != nil || product != nil || [endsAfter, endsBefore, refundedSince, refundedUntil].contains { $0 != nil }
+    }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let isNamed = customer != nil || id != nil
@@ -58,6 +64,7 @@ struct PurchaseListCommand: ReadingCommand, RemoteCommand {
                     ("customer", customer), ("id", id), ("app", app), ("environment", environment?.rawValue),
                     ("status", status?.rawValue), ("product", product), ("unclaimed", isUnclaimed ? "true" : nil),
                     ("ends_after", endsAfter?.text), ("ends_before", endsBefore?.text),
+                    ("refunded_since", refundedSince?.text), ("refunded_until", refundedUntil?.text),
                 ], after: nil, limit: limit)
             show(list.items, context)
             if !context.json, list.next != nil {

@@ -40,6 +40,30 @@ struct ImportProcessTests {
         withExtendedLifetime((worker, store)) {}
     }
 
+    @Test func `a second import of an app is told of the first`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let site = try Site(database)
+        let store = try StoreProcess(site.folder, "store", "--seed", "5")
+        try site.configure([store.app("demo")], of: [store])
+        let path = "\(site.folder)/customers.csv"
+        try "app_user_id,original_transaction_id\nuser-x,2000000999999999\n".write(
+            toFile: path, atomically: true, encoding: .utf8)
+        try database.execute(
+            """
+            INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, driver, lease_until)
+            VALUES ('import', 'import demo other', '{"app":"demo"}', 'a test', 1, 1, gen_random_uuid(),
+                clock_timestamp() + interval '5 min')
+            """)
+        let id = try database.count("SELECT max(id) FROM entitled.job")
+        let told = "another import of this app runs: job \(id); "
+        #expect(try site.run("import", "--csv", path, "--app", "demo", "--dry-run").text.contains("\(told)they share"))
+        #expect(try site.run("import", "--csv", path, "--app", "demo").text.contains("\(told)they share"))
+        #expect(
+            try site.run("import", "--csv", path, "--app", "demo", "--rate", "5").text.contains(
+                "\(told)what --rate says"))
+        withExtendedLifetime(store) {}
+    }
+
     @Test func `wrong files and apps are one line each`() throws {
         let site = try Site(try TestCluster.shared.makeMigratedDatabase())
         let path = "\(site.folder)/wrong.csv"

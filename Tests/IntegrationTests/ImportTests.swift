@@ -1,4 +1,5 @@
 import AppStore
+import AppStoreAPI
 import Base
 import Crypto
 import Customers
@@ -377,6 +378,41 @@ import Testing
         try installation.expectNoDifferences()
     }
 
+    // MARK: - Beside others
+
+    @Test func `imports of one app have one share of Apple's limit, and less while accounts wait`() throws {
+        defer { stop() }
+        let client = bench.apple.reader.client
+        let connection = try installation.database.connect(role: "entitled_worker")
+        func other(_ app: String) throws {
+            let request = ImportRequest(
+                app: app, digest: "other", path: "/other.csv", asOf: 0, sendsEvents: false, refusedRows: "/other")
+            let job = try JobTable.open(request.request(rate: nil, madeBy: "a test"), on: connection).job
+            _ = try #require(try JobLease.take(job.id, driver: [UInt8](repeating: 7, count: 16), on: connection))
+        }
+        _ = try bench.run(file, steps: 3)
+        #expect(client.share == .imports(count: 1, accountsWait: false))
+        _ = try bench.count(file)
+        #expect(client.share == .imports(count: 0, accountsWait: false))
+        try other("another")
+        _ = try bench.run(file, steps: 2)
+        #expect(client.share == .imports(count: 1, accountsWait: false))
+        try other("demo")
+        #expect(try ImportShare.running("demo", on: connection).count == 1)
+        _ = try bench.run(file, steps: 2)
+        #expect(client.share == .imports(count: 2, accountsWait: false))
+        // A dry run takes what is left beside it.
+        _ = try bench.count(file)
+        #expect(client.share == .imports(count: 1, accountsWait: true))
+        // While this worker has no way to Apple.
+        let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "2000000000000001")
+        let subject = AccountLookTable.Subject(key: key, transactionID: "2000000000000001", account: nil)
+        try AccountLookTable.setDue(
+            subject, AccountLookTable.Progress(revision: nil, others: []), .restore, now: 1, on: connection)
+        _ = try bench.run(file)
+        #expect(client.share == .imports(count: 2, accountsWait: true))
+    }
+
     // MARK: - The file of refused rows
 
     private var rejecting: [String] {
@@ -429,6 +465,33 @@ import Testing
         try write(rows + "checked by Anna\r\n")
         #expect(throws: RefusedRowsFile.Failure.self) { try bench.run(rejecting) }
         #expect(bench.refusedRows == rows + "checked by Anna\r\n")
+        // Also where as much is in the file as before.
+        let worked = rows.replacing("null", with: "anna")
+        try write(worked)
+        #expect(throws: RefusedRowsFile.Failure.self) { try bench.run(rejecting) }
+        #expect(bench.refusedRows == worked && worked != rows)
+        try write(rows)
+        #expect(try bench.run(rejecting).job.state == .done && bench.refusedRows == rows)
+    }
+
+    @Test func `what a person did to the rows of an import that goes on stops it, and stays`() throws {
+        defer { stop() }
+        let begun = try bench.run(rejecting, steps: 2)
+        #expect(begun.job.state == .running && begun.counts.refused == 1)
+        let first = bench.refusedRows
+        let worked = first.replacing("null", with: "anna")
+        try write(worked)
+        #expect(throws: RefusedRowsFile.Failure.self) { try bench.run(rejecting) }
+        #expect(bench.refusedRows == worked && worked != first)
+        // Behind them, it is seen when the next row is written.
+        try write(first + "2,checked by Anna,null,1\r\n")
+        let stopped = try bench.run(rejecting)
+        #expect(stopped.job.state == .failed && stopped.job.error?.contains("a person") ?? false)
+        #expect(bench.refusedRows == first + "2,checked by Anna,null,1\r\n")
+        try write(first)
+        let done = try bench.run(rejecting)
+        #expect(done.job.id == begun.job.id && done.counts.numbers == [3, 1, 0, 2, 0, 0])
+        #expect(bench.refusedRows.hasPrefix(first) && bench.refusedRows.contains("\r\n4,"))
     }
 
     @Test func `refused rows of an earlier run are there still, and a file that was taken away begins anew`() throws {

@@ -43,6 +43,10 @@ struct RateLimitQueue: Sendable {
         waiting.removeAll { $0 == ticket }
     }
 
+    mutating func change(rate: Double, burst: Double, now: Int64) {
+        bucket.change(rate: rate, burst: burst, now: now)
+    }
+
     mutating func close(until time: Int64, now: Int64) {
         bucket.close(until: time, now: now)
     }

@@ -11,12 +11,21 @@ final class RateLimiter: Sendable {
         let group: EndpointGroup
     }
 
-    private let lines = Monitor<[Key: RateLimitQueue]>([:])
-    private let started = ContinuousClock.now
-    private let share: RateShare
+    private struct State {
+        var share: RateShare
+        var lines: [Key: RateLimitQueue] = [:]
 
-    init(_ share: RateShare = .usual) {
-        self.share = share
+        subscript(_ key: Key, now: Int64) -> RateLimitQueue {
+            get { lines[key] ?? RateLimitQueue(RateLimiter.bucket(key.group, key.environment, share, now: now)) }
+            set { lines[key] = newValue }
+        }
+    }
+
+    private let state: Monitor<State>
+    private let started = ContinuousClock.now
+
+    init(_ share: RateShare = .process) {
+        state = Monitor(State(share: share))
     }
 
     private var now: Int64 { (ContinuousClock.now - started).milliseconds }
@@ -26,13 +35,13 @@ final class RateLimiter: Sendable {
         _ group: EndpointGroup, _ environment: StoreEnvironment, _ options: CallOptions
     ) throws(ServerAPIError) {
         let key = Key(environment: environment, group: group)
-        let ticket = lines.change { $0[key, default: line(key)].join(options.priority) }
-        defer { lines.change { $0[key, default: line(key)].leave(ticket) } }
+        let ticket = state.change { $0[key, now].join(options.priority) }
+        defer { state.change { $0[key, now].leave(ticket) } }
         let deadline = now + (options.deadline - ContinuousClock.now).milliseconds
-        let watch = options.cancellation.onCancel { [lines] in lines.change { _ in } }
+        let watch = options.cancellation.onCancel { [state] in state.change { _ in } }
         defer { options.cancellation.forget(watch) }
         while true {
-            let answer = lines.change { $0[key, default: line(key)].ask(ticket, at: now) }
+            let answer = state.change { $0[key, now].ask(ticket, at: now) }
             if options.cancellation.isCancelled { throw .cancelled }
             switch answer {
             case .go: return
@@ -42,30 +51,42 @@ final class RateLimiter: Sendable {
                 pause(until: time) { _ in options.cancellation.isCancelled }
             case .queue:
                 guard now < deadline else { throw .outOfTime("too many requests wait for Apple's rate limit") }
-                pause(until: deadline) { options.cancellation.isCancelled || $0[key]?.isFirst(ticket) == true }
+                pause(until: deadline) { options.cancellation.isCancelled || $0.lines[key]?.isFirst(ticket) == true }
             }
         }
     }
 
     /// Until that time, or until something happened.
-    private func pause(until: Int64, unless happened: ([Key: RateLimitQueue]) -> Bool) {
-        _ = lines.wait(timeout: .milliseconds(max(0, until - now))) { happened($0) ? true : nil }
+    private func pause(until: Int64, unless happened: (State) -> Bool) {
+        _ = state.wait(timeout: .milliseconds(max(0, until - now))) { happened($0) ? true : nil }
     }
 
     /// Sends nothing of this group before `wait` is over.
     func close(_ group: EndpointGroup, _ environment: StoreEnvironment, for wait: Duration) {
         let key = Key(environment: environment, group: group)
-        lines.change { $0[key, default: line(key)].close(until: now + wait.milliseconds, now: now) }
+        state.change { $0[key, now].close(until: now + wait.milliseconds, now: now) }
     }
 
-    private func line(_ key: Key) -> RateLimitQueue {
-        RateLimitQueue(RateLimiter.bucket(key.group, key.environment, share, now: now))
+    var share: RateShare { state.read { $0.share } }
+
+    /// From now on another share.
+    func use(_ share: RateShare) {
+        state.change { state in
+            guard share != state.share else { return }
+            state.share = share
+            for key in state.lines.keys {
+                let rate = key.group.rate(in: key.environment, share)
+                state.lines[key]?.change(rate: rate, burst: RateLimiter.burst(rate), now: now)
+            }
+        }
     }
+
+    private static func burst(_ rate: Double) -> Double { max(10, rate) }
 
     static func bucket(
         _ group: EndpointGroup, _ environment: StoreEnvironment, _ share: RateShare, now: Int64
     ) -> TokenBucket {
         let rate = group.rate(in: environment, share)
-        return TokenBucket(rate: rate, burst: max(10, rate), now: now)
+        return TokenBucket(rate: rate, burst: burst(rate), now: now)
     }
 }

@@ -2,9 +2,9 @@
 /// clock that does not go back.
 struct TokenBucket: Sendable {
     /// Requests in a second.
-    let rate: Double
+    private(set) var rate: Double
     /// So many may go at once after a pause.
-    let burst: Double
+    private(set) var burst: Double
     private var tokens: Double
     private var filled: Int64
     private var closedUntil = Int64.min
@@ -16,13 +16,24 @@ struct TokenBucket: Sendable {
         filled = now
     }
 
+    /// From now on another rate. Tokens that are there stay, as far as the burst has room for them.
+    mutating func change(rate: Double, burst: Double, now: Int64) {
+        fill(now)
+        self.rate = max(rate, 0.001)
+        self.burst = max(burst, 1)
+        tokens = min(tokens, self.burst)
+    }
+
+    private mutating func fill(_ now: Int64) {
+        guard now > filled else { return }
+        tokens = min(burst, tokens + Double(now - filled) / 1000 * rate)
+        filled = now
+    }
+
     /// Takes a token: nil. Without one: when to ask again.
     mutating func take(at now: Int64) -> Int64? {
         if now < closedUntil { return closedUntil }
-        if now > filled {
-            tokens = min(burst, tokens + Double(now - filled) / 1000 * rate)
-            filled = now
-        }
+        fill(now)
         guard tokens < 1 else {
             tokens -= 1
             return nil

@@ -33,7 +33,7 @@ package enum EndpointGroup: String, Sendable, CaseIterable {
     }
 
     /// What a process uses of it: less, because other processes and tools have the same limit. The sandbox allows a tenth.
-    package func rate(in environment: StoreEnvironment, _ share: RateShare = .usual) -> Double {
+    package func rate(in environment: StoreEnvironment, _ share: RateShare = .process) -> Double {
         published * share.part * (environment == .production ? 1 : 0.1)
     }
 }

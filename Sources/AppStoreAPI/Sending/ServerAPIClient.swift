@@ -31,7 +31,7 @@ package final class ServerAPIClient: Sendable {
     ///   - share: of Apple's rates.
     package init(
         app: ServerAPIApp, keys: [ServerAPIKey], http: HTTPClient, verifier: SignedDataVerifier,
-        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(), share: RateShare = .usual,
+        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(), share: RateShare = .process,
         clock: any WallClock = SystemClock(), logger: Logger, metrics: Metrics
     ) {
         pacer = RateLimiter(share)
@@ -47,6 +47,11 @@ package final class ServerAPIClient: Sendable {
             metrics.begin(.serverAPIRequests, ["group": group.rawValue, "outcome": "unauthorized"])
         }
     }
+
+    package var share: RateShare { pacer.share }
+
+    /// From now on another share of Apple's rates.
+    package func use(_ share: RateShare) { pacer.use(share) }
 
     /// How the transport must be made: it reaches this host by plain HTTP only where a server in place of Apple's is set.
     package static func configuration(for app: ServerAPIApp) -> HTTPClientConfiguration {

@@ -122,6 +122,16 @@ package enum JobTable {
         return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
     }
 
+    private static let driven = """
+        SELECT \(Job.columns) FROM entitled.job
+        WHERE state = 'running' AND kind = $1 AND lease_until > clock_timestamp() ORDER BY id
+        """
+
+    /// Jobs of a kind that a process is at.
+    package static func driven(kind: String, on connection: PostgresConnection) throws -> [Job] {
+        try connection.query(driven, [.text(kind)]).map(Job.init)
+    }
+
     private static let stop = """
         \(durable)
         UPDATE entitled.job SET state = 'cancelled', finished_ms = durable.now, updated_ms = durable.now FROM durable

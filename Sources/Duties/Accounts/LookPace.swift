@@ -4,7 +4,7 @@ import Daemon
 import Synchronization
 
 /// How fast one app's accounts are asked about in one environment: half of Apple's limit, whatever is due. The rest
-/// is left to requests that wait, and to imports.
+/// is left to requests that wait, and to imports (`RateShare`).
 ///
 /// Most accounts take one request for each of two groups of endpoints, which have limits of their own; a longer history
 /// takes a turn for each further page.
@@ -19,7 +19,7 @@ final class LookPace: Sendable {
     private static let burst = Duration.seconds(1)
 
     init(_ environment: StoreEnvironment) {
-        rate = EndpointGroup.subscriptionStatuses.rate(in: environment) * 5 / 8
+        rate = EndpointGroup.subscriptionStatuses.rate(in: environment, .accounts)
         interval = .seconds(1) / rate
     }
 

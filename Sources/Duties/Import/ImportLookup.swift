@@ -14,7 +14,7 @@ package struct ImportLookup: Sendable {
     private let admission: TransactionAdmission
     private let receipts: ReceiptVerifier
     private let source: NotificationSource
-    private let pace: ImportPace
+    let pace: ImportPace
     private let cancellation: Cancellation
     private let requestTime: Duration
 

@@ -7,7 +7,10 @@ package final class ImportPace: Sendable {
     private let interval: Duration?
     private let next = Mutex(ContinuousClock.now)
 
-    /// - Parameter rate: requests each second; nil: any number, the client keeps Apple's limits by itself.
+    /// Whether an operator named the rate.
+    var isFixed: Bool { interval != nil }
+
+    /// - Parameter rate: requests each second; nil: any number, the client keeps the share of Apple's limits by itself.
     package init(rate: Int?) {
         interval = rate.map { .seconds(1) / max(1, $0) }
     }

@@ -12,29 +12,40 @@ package struct ImportProgress: Sendable, Equatable {
     /// The customer had it by an import before.
     package var already: Int64 = 0
     package var otherStores: Int64 = 0
-    /// Length of the file of refused rows.
-    var refusedBytes: Int64 = 0
+    /// What is in the file of refused rows.
+    var refusedMark = RefusedRowsFile.Mark()
 
     package init() {}
 
-    private static let form = "1"
+    /// The first of the words. The older form has no hash of the refused rows.
+    private static let (olderForm, form) = ("1", "2")
 
     /// As the cursor of a job.
     package var words: [String] {
-        [ImportProgress.form]
-            + [
-                position.offset, position.line, rows, imported, unknown, refused, already, otherStores, refusedBytes,
-            ].map { String($0) }
+        let numbers = [
+            position.offset, position.line, rows, imported, unknown, refused, already, otherStores, refusedMark.bytes,
+        ].map { String($0) }
+        guard refusedMark.bytes > 0, let hash = refusedMark.hash else { return [ImportProgress.olderForm] + numbers }
+        return [ImportProgress.form] + numbers + [String(hash)]
     }
 
     /// Nil for words that are no such thing.
     package init?(words: [String]) {
         if words.isEmpty { return }
-        let numbers = words.dropFirst().compactMap { Int64($0) }
-        guard words.first == ImportProgress.form, numbers.count == 9, words.count == 10 else { return nil }
+        let numbers = words.dropFirst().prefix(9).compactMap { Int64($0) }
+        guard numbers.count == 9 else { return nil }
+        var hash: UInt64?
+        switch (words[0], words.count) {
+        case (ImportProgress.olderForm, 10): break
+        case (ImportProgress.form, 11):
+            hash = UInt64(words[10])
+            guard hash != nil else { return nil }
+        default: return nil
+        }
         position = CSVReader.Position(offset: numbers[0], line: numbers[1])
         (rows, imported, unknown) = (numbers[2], numbers[3], numbers[4])
-        (refused, already, otherStores, refusedBytes) = (numbers[5], numbers[6], numbers[7], numbers[8])
+        (refused, already, otherStores) = (numbers[5], numbers[6], numbers[7])
+        if numbers[8] > 0 { refusedMark = RefusedRowsFile.Mark(bytes: numbers[8], hash: hash) }
     }
 
     package var json: [JSON.Member] {

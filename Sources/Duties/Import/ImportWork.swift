@@ -84,6 +84,7 @@ package struct ImportWork: JobRunner {
 
     private let settings: Settings
     private let terms: CustomerActions.ImportTerms
+    private var share: ImportShare?
     private var queue: ImportQueue?
     private var progress = ImportProgress()
     /// As the last step left it.
@@ -96,6 +97,7 @@ package struct ImportWork: JobRunner {
 
     private init(_ settings: Settings) {
         self.settings = settings
+        share = settings.lookup.pace.isFixed ? nil : ImportShare(settings.lookup.client)
         terms = CustomerActions.ImportTerms(
             sequence: SequenceGenerator(clock: settings.clock, node: .random(in: 0...UInt16.max)),
             clock: settings.clock, tells: settings.sendsEvents)
@@ -126,6 +128,7 @@ package struct ImportWork: JobRunner {
 
     private mutating func go(_ known: Job, _ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
         let asOf = known.parameters["as_of_ms"]?.intValue ?? settings.file.modified
+        try share?.renew(isJob: true, on: connection)
         do {
             if queue == nil {
                 queue = try ImportQueue(
@@ -164,7 +167,7 @@ package struct ImportWork: JobRunner {
             let isNew = done?.isNew ?? false
             let rejected = queue?.count(items, isNew: isNew, leftOut: done?.leftOut ?? [], into: &progress) ?? []
             // Before the commit: a row that is counted is in the file.
-            progress.refusedBytes = try refusedRows.write(rejected, at: progress.refusedBytes)
+            progress.refusedMark = try refusedRows.write(rejected, behind: progress.refusedMark)
             job.cursor = progress.words
             job.counts = JobCounts(
                 matched: progress.rows, queued: progress.imported, skipped: progress.unknown + progress.refused)

@@ -7,15 +7,55 @@ import Synchronization
 /// The rows that need a person, with the reasons, as a table of its own. Only its owner can read it.
 ///
 /// A step of the job writes behind what the steps before wrote, before it commits; what a step wrote that did not commit is
-/// written over by the next one. A file that this import did not write is never written to.
+/// written over by the next one. What this import did not write, a file or a change, is never written over.
 package final class RefusedRowsFile: Sendable {
     package let path: String
     private let heading: String
-    /// Whether a file of that name is this import's.
-    private let isOwn: Mutex<Bool>
+    private let state: Mutex<State>
 
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         package let description: String
+    }
+
+    /// What the committed steps wrote.
+    struct Mark: Sendable, Equatable {
+        var bytes: Int64 = 0
+        /// FNV-1a, 64 bits, of these bytes, which tells changes by people; nil: a program that kept none wrote them.
+        var hash: UInt64? = Mark.seed
+
+        fileprivate static let seed: UInt64 = 0xcbf2_9ce4_8422_2325
+
+        fileprivate func adding(_ added: some Sequence<UInt8>) -> Mark {
+            var mark = self
+            for byte in added {
+                mark.bytes += 1
+                mark.hash = mark.hash.map { ($0 ^ UInt64(byte)) &* 0x0100_0000_01b3 }
+            }
+            return mark
+        }
+    }
+
+    /// By which a file is known to be as it was a moment ago.
+    private struct Stamp: Equatable {
+        let device: UInt64
+        let inode: UInt64
+        let size: Int64
+        let seconds: Int
+        let nanoseconds: Int
+
+        init(_ state: stat) {
+            (device, inode, size) = (UInt64(state.st_dev), UInt64(state.st_ino), Int64(state.st_size))
+            (seconds, nanoseconds) = (state.st_mtim.tv_sec, state.st_mtim.tv_nsec)
+        }
+    }
+
+    private struct State {
+        /// What the newest job of the same import wrote to this path; nil: nothing.
+        var former: Mark?
+        /// Whether that job goes on: behind its mark may be what did not commit.
+        var goesOn = false
+        /// Of the file as it was found to be this import's, or as this object left it.
+        var stamp: Stamp?
     }
 
     /// The parameter of a job that names the file.
@@ -27,93 +67,144 @@ package final class RefusedRowsFile: Sendable {
     package init(_ path: String, columns: [String], of former: Job? = nil) {
         self.path = path
         heading = CSVTable.line(["line", "reason"] + columns)
-        isOwn = Mutex(former.map { RefusedRowsFile.wrote($0, path) } ?? false)
+        var state = State()
+        // Jobs from before the parameter do not name the file.
+        if let former, (former.parameters[RefusedRowsFile.parameter]?.stringValue ?? path) == path {
+            state.goesOn = former.state == .running || former.state == .failed
+            let mark = ImportProgress(words: former.cursor)?.refusedMark ?? Mark()
+            state.former = state.goesOn || mark.bytes > 0 ? mark : nil
+        }
+        self.state = Mutex(state)
     }
 
-    private static func wrote(_ job: Job, _ path: String) -> Bool {
-        var state = stat()
-        let written = ImportProgress(words: job.cursor)?.refusedBytes ?? 0
-        // One that was edited since the import ended is an operator's work.
-        if written > 0, lstat(path, &state) == 0, Int64(state.st_size) == written { return true }
-        // A step may have written what did not commit. Jobs from before the parameter do not name the file.
-        return (job.state == .running || job.state == .failed)
-            && (job.parameters[parameter]?.stringValue ?? path) == path
-    }
-
-    /// Fails where another file has the name, or none can be made.
+    /// Fails where the path has what this import did not write, or nothing can be made there.
     package func check() throws(Failure) {
-        var state = stat()
-        guard lstat(path, &state) == 0 else {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ELOOP { throw taken }
+            guard errno == ENOENT else { throw failure() }
             let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
             guard access(folder, W_OK | X_OK) == 0 else { throw failure() }
             return
         }
-        if !isOwn.withLock({ $0 }) { throw taken }
+        defer { close(descriptor) }
+        let stamp = try stamp(descriptor)
+        let known = state.withLock { $0 }
+        guard let former = known.former else { throw taken }
+        try compare(descriptor, with: former, stamp.size)
+        // What is behind the mark of a job that goes on is compared with what the next step writes.
+        if known.goesOn { return }
+        guard stamp.size == former.bytes else { throw changed }
+        state.withLock { $0.stamp = stamp }
     }
 
-    /// - Parameter offset: where the rows of the committed steps end; 0: there are none.
-    /// - Returns: where these end.
-    package func write(
-        _ rows: [(line: Int64, reason: String, fields: [String])], at offset: Int64
-    ) throws(Failure) -> Int64 {
-        rows.isEmpty ? offset : try put(rows, at: offset)
+    /// - Parameter mark: of the rows of the committed steps.
+    /// - Returns: the mark with these.
+    func write(
+        _ rows: [(line: Int64, reason: String, fields: [String])], behind mark: Mark
+    ) throws(Failure) -> Mark {
+        rows.isEmpty ? mark : try put(rows, behind: mark)
     }
 
     private func put(
-        _ rows: [(line: Int64, reason: String, fields: [String])], at offset: Int64
-    ) throws(Failure) -> Int64 {
+        _ rows: [(line: Int64, reason: String, fields: [String])], behind mark: Mark
+    ) throws(Failure) -> Mark {
         let descriptor = try opened()
         defer { close(descriptor) }
-        var state = stat()
         // One that was there may be readable by others.
-        guard fstat(descriptor, &state) == 0, fchmod(descriptor, 0o600) == 0 else { throw failure() }
-        // A file that was taken away since, or another one than before, begins anew.
-        let offset = min(offset, Int64(state.st_size))
-        guard ftruncate(descriptor, off_t(offset)) == 0 else { throw failure() }
+        guard fchmod(descriptor, 0o600) == 0 else { throw failure() }
+        let stamp = try stamp(descriptor)
+        let isKnown = stamp == state.withLock { $0.stamp }
+        // A file that was taken away since begins anew.
+        let mark = stamp.size == 0 || isKnown && stamp.size < mark.bytes ? Mark() : mark
         let lines = rows.map { CSVTable.line([String($0.line), $0.reason] + $0.fields) }
-        let bytes = Array(((offset == 0 ? heading : "") + lines.joined()).utf8)
+        let bytes = Array(((mark.bytes == 0 ? heading : "") + lines.joined()).utf8)
+        if !isKnown {
+            try compare(descriptor, with: mark, stamp.size)
+            try compare(descriptor, with: bytes, behind: mark.bytes)
+        }
+        guard ftruncate(descriptor, off_t(mark.bytes)) == 0 else { throw failure() }
         var done = 0
         while done < bytes.count {
             let count = bytes[done...].withUnsafeBytes {
-                pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset) + off_t(done))
+                pwrite(descriptor, $0.baseAddress, $0.count, off_t(mark.bytes) + off_t(done))
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw failure() }
             done += count
         }
         guard fsync(descriptor) == 0 else { throw failure() }
-        return offset + Int64(bytes.count)
+        let left = try self.stamp(descriptor)
+        state.withLock { $0.stamp = left }
+        return mark.adding(bytes)
     }
 
-    /// The file, made now or known to be this import's.
+    /// The file, made now or there already and this import's to write to.
     private func opened() throws(Failure) -> CInt {
-        let isOwn = isOwn.withLock { $0 }
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (isOwn ? 0 : O_EXCL), 0o600)
+        let isExpected = state.withLock { $0.former != nil || $0.stamp != nil }
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (isExpected ? 0 : O_EXCL), 0o600)
         guard descriptor >= 0 else {
             if errno == EEXIST { throw taken }
             throw failure()
         }
-        guard beginsAsOurs(descriptor) else {
-            close(descriptor)
-            throw taken
-        }
-        self.isOwn.withLock { $0 = true }
         return descriptor
     }
 
-    /// Whether the file is empty, or has the heading of this one, or as much of it as an interrupted step wrote.
-    private func beginsAsOurs(_ descriptor: CInt) -> Bool {
-        let wanted = Array(heading.utf8)
-        var found = [UInt8](repeating: 0, count: wanted.count)
-        let count = pread(descriptor, &found, wanted.count, 0)
-        guard count >= 0 else { return false }
-        return wanted.starts(with: found.prefix(count))
+    private func stamp(_ descriptor: CInt) throws(Failure) -> Stamp {
+        var state = stat()
+        guard fstat(descriptor, &state) == 0 else { throw failure() }
+        guard state.st_mode & S_IFMT == S_IFREG else { throw taken }
+        return Stamp(state)
+    }
+
+    // MARK: - What people changed
+
+    /// Throws where the file does not begin with what the committed steps wrote.
+    private func compare(_ descriptor: CInt, with mark: Mark, _ size: Int64) throws(Failure) {
+        guard size >= mark.bytes else { throw changed }
+        guard let wanted = mark.hash else { return }
+        var found = Mark()
+        while found.bytes < mark.bytes {
+            let part = try read(descriptor, at: found.bytes, atMost: min(1 << 20, Int(mark.bytes - found.bytes)))
+            guard !part.isEmpty else { throw changed }
+            found = found.adding(part)
+        }
+        guard found.hash == wanted else { throw changed }
+    }
+
+    /// Throws unless what is behind the committed steps is what a step wrote that did not commit: as much of these bytes as there
+    /// is, or these and the rows after them.
+    private func compare(_ descriptor: CInt, with bytes: [UInt8], behind offset: Int64) throws(Failure) {
+        let found = try read(descriptor, at: offset, atMost: bytes.count)
+        guard bytes.starts(with: found) else { throw changed }
+    }
+
+    private func read(_ descriptor: CInt, at offset: Int64, atMost count: Int) throws(Failure) -> ArraySlice<UInt8> {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let got = bytes[done...].withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress, $0.count, off_t(offset) + off_t(done))
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw failure() }
+            if got == 0 { break }
+            done += got
+        }
+        return bytes[..<done]
     }
 
     private var taken: Failure {
         Failure(
             description: "cannot write \(path): a file that this import did not write is there; move it away, or name"
                 + " another one with --refused")
+    }
+
+    private var changed: Failure {
+        Failure(
+            description:
+                "cannot write \(path): it has what this import did not write, as if a person worked on it; move it"
+                + " away, or name another one with --refused")
     }
 
     private func failure() -> Failure {

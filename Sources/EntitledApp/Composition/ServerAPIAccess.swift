@@ -17,7 +17,7 @@ struct ServerAPIAccess: Sendable {
     /// - Throws: `CommandFailure` for an app without a key, and for a key that cannot be read or used.
     init(
         _ app: Configuration.App, verifier: SignedDataVerifier, readFile: (String) -> FileReading,
-        share: RateShare = .usual, logger: Logger, metrics: Metrics
+        share: RateShare = .process, logger: Logger, metrics: Metrics
     ) throws {
         guard let api = app.serverAPI else {
             throw CommandFailure("the app \(app.id) has no server_api in the configuration, so Apple cannot be queried")

@@ -19,39 +19,70 @@ package enum PaywallComponentShapes {
         .optional("header", .object(.required("stack", stack))),
         .optional("sticky_footer", .object(.required("stack", stack))))
 
-    /// Members that name a text or an image of `components_localizations`.
-    private static let references = ["text_lid", "url_lid", "override_source_lid"]
+    /// A member that names a text or an image of `components_localizations`.
+    private struct Reference {
+        let place: String
+        let name: String
+        let isImage: Bool
+    }
 
-    /// Texts that components name and the default language lacks: an app shows no paywall without them.
+    /// Texts and images that components need and a language lacks: an app in that language shows no paywall. A text of a
+    /// component itself is not among them; where it lacks, the SDKs show an empty one.
     private static func unknownTexts(in document: JSON, at place: String) -> [DocumentShape.Flaw] {
+        let languages = document["components_localizations"]?.members ?? []
         let language = document["default_locale"]?.stringValue ?? ""
-        guard let texts = document["components_localizations"]?[language] else {
+        guard languages.contains(where: { $0.name == language }) else {
             return [
                 .init(
                     place: "\(place).default_locale", found: .string(language),
                     allowed: "a language of components_localizations")
             ]
         }
-        func search(_ json: JSON, _ place: String) -> [DocumentShape.Flaw] {
-            switch json {
-            case .array(let elements): elements.enumerated().flatMap { search($1, "\(place)[\($0)]") }
-            case .object(let members):
-                members.flatMap { member -> [DocumentShape.Flaw] in
-                    let inner = "\(place).\(member.name)"
-                    guard references.contains(member.name), let name = member.value.stringValue else {
-                        return search(member.value, inner)
-                    }
-                    guard texts[name] == nil else { return [] }
-                    return [
-                        .init(
-                            place: inner, found: member.value,
-                            allowed: "a text of components_localizations.\(language)")
-                    ]
-                }
-            default: []
+        let needed = references(in: document["components_config"] ?? .null, "\(place).components_config")
+        return languages.flatMap { language in
+            needed.compactMap { reference in
+                let entry = language.value[reference.name]
+                guard reference.isImage ? entry?.members == nil : entry?.stringValue == nil else { return nil }
+                let kind = reference.isImage ? "an image" : "a text"
+                return .init(
+                    place: reference.place, found: .string(reference.name),
+                    allowed: "\(kind) of components_localizations.\(language.name)")
             }
         }
-        return search(document["components_config"] ?? .null, "\(place).components_config")
+    }
+
+    /// - Parameters:
+    ///   - component: the type of the component in which `json` lies.
+    ///   - isChange: whether `json` is what conditions put in the place of members of the component.
+    private static func references(
+        in json: JSON, _ place: String, component: String? = nil, isChange: Bool = false
+    ) -> [Reference] {
+        if let elements = json.arrayValue {
+            return elements.enumerated().flatMap {
+                references(in: $1, "\(place)[\($0)]", component: component, isChange: isChange)
+            }
+        }
+        let type = json["type"]?.stringValue
+        let isComponent = type.map { components[$0] != nil } ?? false
+        // Of a component that an SDK does not know, it reads what it shows in its place, and of others never that.
+        if !isComponent || isNewWebView(json), let shown = json["fallback"] {
+            return references(in: shown, "\(place).fallback")
+        }
+        let (component, isChange) = isComponent ? (type, false) : (component, isChange)
+        return (json.members ?? []).flatMap { member -> [Reference] in
+            let inner = "\(place).\(member.name)"
+            switch (member.name, member.value) {
+            case ("text_lid", .string(let name)):
+                return isChange ? [Reference(place: inner, name: name, isImage: false)] : []
+            case ("url_lid", .string(let name)): return [Reference(place: inner, name: name, isImage: false)]
+            case ("override_source_lid", .string(let name)):
+                return component == "image" ? [Reference(place: inner, name: name, isImage: true)] : []
+            case ("fallback", _) where component == "web_view": return []
+            default:
+                return references(
+                    in: member.value, inner, component: component, isChange: isChange || member.name == "properties")
+            }
+        }
     }
 
     /// The packages that components show, in the order of the document.
@@ -234,6 +265,7 @@ package enum PaywallComponentShapes {
             .required("source", themed(videoFiles)), .optional("fallback_source", themed(imageFiles)),
             .required("show_controls", .flag), .required("auto_play", .flag), .required("loop", .flag),
             .required("mute_audio", .flag), .required("fit_mode", fitMode), .optional("mask_shape", mask),
+            .optional("color_overlay", colorScheme),
         ])
 
     private static let link = DocumentShape.object(
@@ -304,7 +336,9 @@ package enum PaywallComponentShapes {
             .required("initial_page_index", .integer), .required("loop", .flag),
             .optional(
                 "auto_advance",
-                .object(.required("ms_time_per_page", .integer), .required("ms_transition_time", .integer))),
+                .object(
+                    .required("ms_time_per_page", .integer), .required("ms_transition_time", .integer),
+                    .optional("transition_type", .word("fade", "slide")))),
             .optional(
                 "page_control",
                 .object(
@@ -321,20 +355,42 @@ package enum PaywallComponentShapes {
             .optional("end_stack", stack), .optional("fallback", stack),
         ])
 
-    private static let webView = DocumentShape.object(
+    private static let webAddress = DocumentShape.text("an https URL without variables") { text in
+        let host = text.dropFirst("https://".count).prefix { !"/?#".contains($0) }
+        return text.lowercased().hasPrefix("https://") && !host.isEmpty && !text.contains("{{")
+            && !text.utf8.contains { $0 <= 0x20 || $0 == 0x7f }
+    }
+
+    /// An SDK treats other versions of the protocol as types that it does not know.
+    private static func isNewWebView(_ json: JSON) -> Bool {
+        guard json["type"] == .string("web_view"), let version = json["protocol_version"]?.intValue else {
+            return false
+        }
+        return version != 1
+    }
+
+    private static let webView = DocumentShape.object(.required("protocol_version", .integer)).and { json, place in
+        let shape: DocumentShape = isNewWebView(json) ? unknown : webViewOfVersion1
+        return shape.flaws(in: json, at: place)
+    }
+
+    private static let webViewOfVersion1 = DocumentShape.object(
         usual + [
-            .required("id", .text), .required("protocol_version", .integer), .required("url", PaywallShapes.url),
-            .required("size", size),
+            .required("id", .text("a text that is not blank") { !$0.allSatisfy(\.isWhitespace) }),
+            .required("url", webAddress), .required("size", size),
         ])
 
     /// An SDK shows the fallback of a type that it does not know.
-    private static let byType: DocumentShape = .byType(
-        [
-            "text": text, "image": image, "icon": icon, "video": video, "stack": stack, "button": button,
-            "package": packageChoice, "purchase_button": onlyStack, "sticky_footer": onlyStack, "timeline": timeline,
-            "tabs": tabs, "tab_control": .object(),
-            "tab_control_button": .object(.required("tab_id", .text), .required("stack", stack)),
-            "tab_control_toggle": tabToggle, "carousel": carousel, "countdown": countdown, "web_view": webView,
-            "fallback_header": .object(),
-        ], other: .object(.required("fallback", component)))
+    private static let unknown = DocumentShape.object(.required("fallback", component))
+
+    private static let byType: DocumentShape = .byType(components, other: unknown)
+
+    private static let components: [String: DocumentShape] = [
+        "text": text, "image": image, "icon": icon, "video": video, "stack": stack, "button": button,
+        "package": packageChoice, "purchase_button": onlyStack, "sticky_footer": onlyStack, "timeline": timeline,
+        "tabs": tabs, "tab_control": .object(),
+        "tab_control_button": .object(.required("tab_id", .text), .required("stack", stack)),
+        "tab_control_toggle": tabToggle, "carousel": carousel, "countdown": countdown, "web_view": webView,
+        "fallback_header": .object(),
+    ]
 }

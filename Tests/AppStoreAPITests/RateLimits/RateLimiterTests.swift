@@ -65,4 +65,18 @@ struct RateLimiterTests {
         }
         #expect(ContinuousClock.now - began < .seconds(10))
     }
+
+    @Test func `another share counts for groups that were used, and for those that were not`() throws {
+        let limiter = RateLimiter(.imports(count: 1, accountsWait: false))
+        let options = CallOptions(within: .seconds(5))
+        try limiter.wait(.testNotification, .production, options)
+        limiter.use(.imports(count: 100, accountsWait: true))
+        #expect(limiter.share == .imports(count: 100, accountsWait: true))
+        for group in [EndpointGroup.testNotification, .orderLookup] {
+            let error = try failure {
+                for _ in 0..<12 { try limiter.wait(group, .production, options) }
+            }
+            #expect(error == .outOfTime("Apple's rate limit leaves no room before the deadline"), "\(group)")
+        }
+    }
 }

@@ -42,6 +42,18 @@ struct TokenBucketTests {
         #expect(bucket.take(at: 16_000) == 20_000)
     }
 
+    @Test func `another rate counts at once, and brings no burst`() {
+        var bucket = TokenBucket(rate: 10, burst: 10, now: 0)
+        #expect(times(&bucket, 5) == [0, 0, 0, 0, 0])
+        bucket.change(rate: 1, burst: 2, now: 0)
+        #expect(times(&bucket, 4) == [0, 0, 1000, 2000])
+        bucket.change(rate: 10, burst: 10, now: 2000)
+        #expect(times(&bucket, 3, from: 2000) == [2100, 2200, 2300])
+        bucket.close(until: 9000, now: 2300)
+        bucket.change(rate: 100, burst: 100, now: 2300)
+        #expect(bucket.take(at: 3000) == 9000)
+    }
+
     @Test func `a clock that goes back gives nothing and breaks nothing`() {
         var bucket = TokenBucket(rate: 1, burst: 1, now: 5000)
         #expect(bucket.take(at: 5000) == nil)
@@ -89,11 +101,12 @@ struct RateLimitQueueTests {
 
     /// Long work beside other processes: what it leaves is enough for as much again, in every hour.
     @Test func `half of what Apple publishes stays for other processes`() {
+        let importing = RateShare.imports(count: 1, accountsWait: false)
         for group in EndpointGroup.allCases {
             for environment in [StoreEnvironment.production, .sandbox] {
                 let published = group.published * (environment == .production ? 1 : 0.1)
-                #expect(group.rate(in: environment, .half) == published / 2)
-                var bucket = RateLimiter.bucket(group, environment, .half, now: 0)
+                #expect(group.rate(in: environment, importing) == published / 2)
+                var bucket = RateLimiter.bucket(group, environment, importing, now: 0)
                 var sent = 0.0
                 var now: Int64 = 0
                 while now < 3_600_000 {
@@ -102,5 +115,14 @@ struct RateLimitQueueTests {
                 #expect(sent <= published / 2 * 3600 + max(10, published / 2), "\(group) \(environment)")
             }
         }
+    }
+
+    @Test(arguments: 0...5) func `what asks at once stays within what Apple allows`(imports: Int) {
+        let beside = Double(imports) * RateShare.imports(count: imports, accountsWait: true).part
+        let alone = Double(imports) * RateShare.imports(count: imports, accountsWait: false).part
+        #expect(RateShare.process.part + beside <= 1.000_001)
+        #expect(RateShare.accounts.part + alone <= 1.000_001)
+        #expect(RateShare.accounts.part < RateShare.process.part)
+        #expect(imports == 0 || beside > 0.19 && alone > 0.49)
     }
 }

@@ -45,7 +45,18 @@ struct PaywallShapesTests {
 
     @Test(arguments: [
         (#""font_weight": "bold""#, #""font_weight": "heavy""#, "\(tree)[0].font_weight"),
-        (#""text_lid": "title", "font_name""#, #""text_lid": "headline", "font_name""#, "\(tree)[0].text_lid"),
+        (
+            #""properties": {"text_lid": "monthly"}"#, #""properties": {"text_lid": "yearly"}"#,
+            "\(tree)[0].overrides[0].properties.text_lid"
+        ),
+        (
+            #""fit_mode": "fit", "size""#, #""fit_mode": "fit", "override_source_lid": "title", "size""#,
+            "\(tree)[1].override_source_lid"
+        ),
+        (
+            #""en_US": {"title""#, #""de_DE": {"monthly": "Monatlich"}, "en_US": {"title""#,
+            "\(tree)[3].action.url.url_lid"
+        ),
         (#""type": "image", "fit_mode": "fit""#, #""type": "image""#, "\(tree)[1].fit_mode"),
         (#""heic": "https://assets.example.com/a.heic""#, #""heic": null"#, "\(tree)[1].source.light.heic"),
         (#""package_id": "$rc_monthly""#, #""package": "$rc_monthly""#, "\(tree)[2].package_id"),
@@ -74,6 +85,97 @@ struct PaywallShapesTests {
             #"{"type": "purchase_button", "stack""#,
             with: #"{"type": "confetti", "fallback": {"type": "tab_control"}, "stack""#)
         #expect(try Self.places(PaywallComponentShapes.paywall, known) == [])
+    }
+
+    @Test func `a text that lacks is shown as an empty one, and is none that a condition brings`() throws {
+        let lacks = PaywallDesigns.components
+            .replacing(#""text_lid": "title", "font_name""#, with: #""text_lid": "headline", "font_name""#)
+            .replacing(
+                #""en_US": {"title""#,
+                with: #""de_DE": {"monthly": "Monatlich", "terms": "https://example.com/de"}, "en_US": {"title""#)
+        #expect(lacks != PaywallDesigns.components)
+        #expect(try Self.places(PaywallComponentShapes.paywall, lacks) == [])
+    }
+
+    /// A design with this component before the image.
+    private static func places(of component: String) throws -> [String] {
+        let image = #"{"type": "image""#
+        let text = PaywallDesigns.components.replacing(image, with: "\(component), \(image)")
+        try #require(text != PaywallDesigns.components)
+        return try places(PaywallComponentShapes.paywall, text)
+            .map { $0.hasPrefix("\(tree)[1]") ? String($0.dropFirst("\(tree)[1]".count)) : $0 }
+    }
+
+    private static let extent = #"{"width": {"type": "fill"}, "height": {"type": "fit"}}"#
+    private static let empty = """
+        {"type": "stack", "components": [], "size": \(extent), "padding": {}, "margin": {},
+        "dimension": {"type": "zlayer", "alignment": "center"}}
+        """
+
+    private static func button(_ name: String) -> String {
+        """
+        {"type": "button", "stack": \(empty), "action": {"type": "navigate_to", "destination": "terms",
+            "url": {"url_lid": "\(name)", "method": "deep_link"}}}
+        """
+    }
+
+    @Test(arguments: [
+        (button("terms"), []), (button("imprint"), [".action.url.url_lid"]),
+        (#"{"type": "confetti", "url": {"url_lid": "imprint"}, "fallback": \#(button("terms"))}"#, []),
+        (#"{"type": "confetti", "fallback": \#(button("imprint"))}"#, [".fallback.action.url.url_lid"]),
+    ])
+    func `of a type that an SDK does not know it reads what is shown in its place`(component: String, places: [String])
+        throws
+    {
+        #expect(try Self.places(of: component) == places)
+    }
+
+    private static func web(_ version: String, _ url: String = "https://example.com/web", _ more: String = "") -> String
+    {
+        """
+        {"type": "web_view", "id": "w", "protocol_version": \(version), "url": "\(url)", "size": \(extent)\(more)}
+        """
+    }
+
+    @Test(arguments: [
+        (web("1"), []), (web("1", "https://example.com/web", #", "fallback": \#(button("imprint"))"#), []),
+        (web(#""1""#), [".protocol_version"]), (web("1", "http://example.com"), [".url"]),
+        (web("1", "https:///web"), [".url"]),
+        (web("1", "https://example.com/{{ name }}"), [".url"]), (web("2"), [".fallback"]),
+        (web("2", "of that version", #", "fallback": \#(button("terms"))"#), []),
+        (web("2", "of that version", #", "fallback": \#(button("imprint"))"#), [".fallback.action.url.url_lid"]),
+        (web("1").replacing(#""id": "w""#, with: #""id": " ""#), [".id"]),
+    ])
+    func `a web view of another version needs a fallback, and one of this version a URL`(
+        component: String, places: [String]
+    ) throws {
+        #expect(try Self.places(of: component) == places)
+    }
+
+    private static func carousel(_ transition: String) -> String {
+        """
+        {"type": "carousel", "pages": [], "page_alignment": "top", "page_spacing": 0, "page_peek": 0,
+        "initial_page_index": 0, "loop": true,
+        "auto_advance": {"ms_time_per_page": 1, "ms_transition_time": 1, "transition_type": \(transition)}}
+        """
+    }
+
+    private static func video(_ more: String) -> String {
+        """
+        {"type": "video", "source": {"light": {"width": 1, "height": 1, "url": "https://assets.example.com/a.mp4"}},
+        "show_controls": true, "auto_play": true, "loop": true, "mute_audio": true, "size": \(extent), "fit_mode": "fit",
+        \(more)}
+        """
+    }
+
+    @Test(arguments: [
+        (carousel("null"), []), (carousel(#""fade""#), []), (carousel(#""zoom""#), [".auto_advance.transition_type"]),
+        (video(##""color_overlay": {"light": {"type": "hex", "value": "#00000080"}}"##), []),
+        (video(#""color_overlay": {"light": "black"}"#), [".color_overlay.light"]),
+        (video(#""override_source_lid": "film""#), []),
+    ])
+    func `a transition and a colour that an SDK cannot read are named`(component: String, places: [String]) throws {
+        #expect(try Self.places(of: component) == places)
     }
 
     @Test(arguments: [

@@ -21,11 +21,12 @@ struct ImportCommand: ParsableCommand {
             + " it is, or columns of your own: app_user_id, one of original_transaction_id, transaction_id, jws, receipt, and,"
             + " if you have them, aliases, environment, first_seen, attributes.NAME. For each row Apple is asked for the whole"
             + " history of the purchase, which is verified and applied like anything that Apple sends, and the customer becomes"
-            + " its owner. No webhooks are sent, except with --send-events. Half of what Apple allows an app is left to the workers and the"
-            + " api, unless --rate says more. The import is a job in the database: the same command line, run again after an"
+            + " its owner. No webhooks are sent, except with --send-events. Half of what Apple allows an app is left to the"
+            + " workers and the api, four fifths while accounts wait for Apple, unless --rate says otherwise; imports of one"
+            + " app share the rest. The import is a job in the database: the same command line, run again after an"
             + " interruption, continues it; importing a file again changes nothing. Rejected rows are written to a file of"
-            + " their own, with the reasons; a file that another import or program wrote is not written over. The app needs"
-            + " server_api.",
+            + " their own, with the reasons; a file that another import or program wrote, or a person changed, is not written"
+            + " over. The app needs server_api.",
         examples: [
             "import --csv customers.csv --app demo --dry-run", "import --csv customers.csv --app demo",
             "import --csv transactions_1795730400.csv.gz --app demo --rate 10",
@@ -56,7 +57,8 @@ struct ImportCommand: ParsableCommand {
         let digest = try inspect(file, context)
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
-            app, verifier: verifier, readFile: context.surroundings.readFile, share: rate == nil ? .half : .usual,
+            app, verifier: verifier, readFile: context.surroundings.readFile,
+            share: rate == nil ? .imports(count: 1, accountsWait: false) : .process,
             logger: .silent, metrics: Metrics())
         defer { access.close() }
         let lookup = ImportLookup(
@@ -67,7 +69,11 @@ struct ImportCommand: ParsableCommand {
             pace: ImportPace(rate: rate))
         let actions = CustomerActions(configuration, context, reason: nil)
         let database = try DatabaseAccess(configuration)
-        if isDry { return try count(file, lookup, actions, on: try database.connect(.api), context) }
+        if isDry {
+            let connection = try database.connect(.api)
+            try tellOthers(besides: nil, on: connection, context)
+            return try count(file, lookup, actions, on: connection, context)
+        }
         let request = ImportRequest(
             app: app.id, digest: digest, path: path, asOf: file.modified, sendsEvents: sendsEvents,
             refusedRows: refused)
@@ -131,6 +137,7 @@ struct ImportCommand: ParsableCommand {
             context.terminal.print(
                 "resuming job \(opened.job.id), started \(context.terminal.time(opened.job.created))")
         }
+        try tellOthers(besides: opened.job.id, on: connection, context)
         let job = try attend(opened.job, settings, on: connection, context)
         if job.state == .failed {
             throw CommandFailure("job \(job.id) stopped: \(job.error ?? ""); the same command line resumes it")
@@ -142,6 +149,17 @@ struct ImportCommand: ParsableCommand {
             context.terminal.print("no worker is running: the next one that starts applies what was imported")
         }
         return 0
+    }
+
+    private func tellOthers(besides own: Int64?, on connection: PostgresConnection, _ context: CommandContext) throws {
+        guard !context.json else { return }
+        for job in try ImportShare.running(appID, on: connection) where job.id != own {
+            context.terminal.print(
+                "another import of this app runs: job \(job.id); "
+                    + (rate == nil
+                        ? "they share what imports may ask Apple, so both take longer"
+                        : "what --rate says counts for this one by itself"))
+        }
     }
 
     private func attend(

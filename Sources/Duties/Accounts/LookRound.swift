@@ -76,8 +76,8 @@ final class LookRound: Sendable {
     private let state: Monitor<State>
     private let cancellation: Cancellation
 
-    /// So many failures behind each other, without an answer between them, say that Apple is unwell. No more are tried at once
-    /// before the first answer then.
+    /// So many failures behind each other, without an answer between them, say that Apple is unwell. While that is probed, no more
+    /// are tried before the first answer.
     private static let mostFailures = 3
     /// So long accounts are begun; after that, only beside those that are still asked about.
     static let time = Duration.seconds(2)
@@ -164,7 +164,7 @@ final class LookRound: Sendable {
             else { return .some(nil) }
             if waits {
                 if state.answered.count >= LookRound.mostAnswered { return nil }
-                if !course.isOpen, course.busy >= LookRound.mostFailures { return nil }
+                if !course.isOpen, course.busy + course.outcome.failures >= LookRound.mostFailures { return nil }
             }
             if isEarly { state.courses[line].early.insert(course.next) }
             state.courses[line].next += 1

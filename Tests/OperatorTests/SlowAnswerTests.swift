@@ -23,7 +23,8 @@ import Testing
         let threads = slow.map { path in TestThread { fixture.get(path) } }
         try eventually("a chart and a report are being counted") {
             try fixture.database.count(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= 2
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+                >= 2
         }
         var slowest = Duration.zero
         for role in OperatorRole.allCases {

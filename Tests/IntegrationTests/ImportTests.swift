@@ -391,26 +391,26 @@ import Testing
             _ = try #require(try JobLease.take(job.id, driver: [UInt8](repeating: 7, count: 16), on: connection))
         }
         _ = try bench.run(file, steps: 3)
-        #expect(client.share == .imports(count: 1, accountsWait: false))
+        #expect(client.share(in: .production) == .imports(count: 1, accountsWait: false))
         _ = try bench.count(file)
-        #expect(client.share == .imports(count: 0, accountsWait: false))
+        #expect(client.share(in: .production) == .imports(count: 0, accountsWait: false))
         try other("another")
         _ = try bench.run(file, steps: 2)
-        #expect(client.share == .imports(count: 1, accountsWait: false))
+        #expect(client.share(in: .production) == .imports(count: 1, accountsWait: false))
         try other("demo")
         #expect(try ImportShare.running("demo", on: connection).count == 1)
         _ = try bench.run(file, steps: 2)
-        #expect(client.share == .imports(count: 2, accountsWait: false))
+        #expect(client.share(in: .production) == .imports(count: 2, accountsWait: false))
         // A dry run takes what is left beside it.
         _ = try bench.count(file)
-        #expect(client.share == .imports(count: 1, accountsWait: true))
+        #expect(client.share(in: .production) == .imports(count: 1, accountsWait: true))
         // While this worker has no way to Apple.
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "2000000000000001")
         let subject = AccountLookTable.Subject(key: key, transactionID: "2000000000000001", account: nil)
         try AccountLookTable.setDue(
             subject, AccountLookTable.Progress(revision: nil, others: []), .restore, now: 1, on: connection)
         _ = try bench.run(file)
-        #expect(client.share == .imports(count: 2, accountsWait: true))
+        #expect(client.share(in: .production) == .imports(count: 2, accountsWait: true))
     }
 
     // MARK: - The file of refused rows

@@ -12,11 +12,17 @@ final class RateLimiter: Sendable {
     }
 
     private struct State {
-        var share: RateShare
+        let usual: RateShare
+        var shares: [StoreEnvironment: RateShare] = [:]
         var lines: [Key: RateLimitQueue] = [:]
 
+        func share(in environment: StoreEnvironment) -> RateShare { shares[environment] ?? usual }
+
         subscript(_ key: Key, now: Int64) -> RateLimitQueue {
-            get { lines[key] ?? RateLimitQueue(RateLimiter.bucket(key.group, key.environment, share, now: now)) }
+            get {
+                let share = share(in: key.environment)
+                return lines[key] ?? RateLimitQueue(RateLimiter.bucket(key.group, key.environment, share, now: now))
+            }
             set { lines[key] = newValue }
         }
     }
@@ -25,7 +31,7 @@ final class RateLimiter: Sendable {
     private let started = ContinuousClock.now
 
     init(_ share: RateShare = .process) {
-        state = Monitor(State(share: share))
+        state = Monitor(State(usual: share))
     }
 
     private var now: Int64 { (ContinuousClock.now - started).milliseconds }
@@ -67,14 +73,14 @@ final class RateLimiter: Sendable {
         state.change { $0[key, now].close(until: now + wait.milliseconds, now: now) }
     }
 
-    var share: RateShare { state.read { $0.share } }
+    func share(in environment: StoreEnvironment) -> RateShare { state.read { $0.share(in: environment) } }
 
-    /// From now on another share.
-    func use(_ share: RateShare) {
+    /// From now on another share of what Apple allows in an environment.
+    func use(_ share: RateShare, in environment: StoreEnvironment) {
         state.change { state in
-            guard share != state.share else { return }
-            state.share = share
-            for key in state.lines.keys {
+            guard share != state.share(in: environment) else { return }
+            state.shares[environment] = share
+            for key in state.lines.keys where key.environment == environment {
                 let rate = key.group.rate(in: key.environment, share)
                 state.lines[key]?.change(rate: rate, burst: RateLimiter.burst(rate), now: now)
             }

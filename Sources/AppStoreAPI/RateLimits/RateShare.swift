@@ -1,13 +1,13 @@
-/// How much of what Apple allows an app one of those who ask uses: all shares are said here. Processes do not know of each
-/// other's requests, so shares that are used at the same time fit into the limit together:
+/// How much of what Apple allows an app a process uses; all shares are said here. Processes do not know of each other's requests,
+/// so that the shares which are usual at the same time fit into the limit together:
 ///
 /// - A process and an import beside accounts that wait: 0.8 + 0.2.
 /// - Accounts and an import that has not seen yet that they wait: 0.5 + 0.5.
-/// - An import while no account waits: 0.5. The other half is for what customers and operators wait for, Apple's history
-///   and refunds, which come one by one.
+/// - An import while no account waits: 0.5. The other half is for what customers and operators wait for, Apple's history and
+///   refunds, which come one by one.
 ///
-/// Several api processes have the first share each. What they ask comes from customers' posts, and what Apple turns away
-/// a worker asks later.
+/// Several processes with the first share each, and an import with a rate that an operator named, may ask for more together. What
+/// Apple turns away then is asked later.
 package enum RateShare: Sendable, Hashable {
     /// Everything that a process asks, unless something else is said of it: less than all, because other programs of the
     /// seller have the same limit.

@@ -48,10 +48,10 @@ package final class ServerAPIClient: Sendable {
         }
     }
 
-    package var share: RateShare { pacer.share }
+    package func share(in environment: StoreEnvironment) -> RateShare { pacer.share(in: environment) }
 
-    /// From now on another share of Apple's rates.
-    package func use(_ share: RateShare) { pacer.use(share) }
+    /// From now on another share of what Apple allows in an environment.
+    package func use(_ share: RateShare, in environment: StoreEnvironment) { pacer.use(share, in: environment) }
 
     /// How the transport must be made: it reaches this host by plain HTTP only where a server in place of Apple's is set.
     package static func configuration(for app: ServerAPIApp) -> HTTPClientConfiguration {

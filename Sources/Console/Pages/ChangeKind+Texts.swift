@@ -96,8 +96,8 @@ extension ChangeKind {
             "A worker tells Apple how \(id) was used, and what you prefer; Apple decides. It takes one answer, within 12 hours of its"
                 + " question, and with the customer's consent only."
         case .endpointRotateSecret:
-            "\(id) gets a new secret, which the next page shows once unless you give it. Webhooks are signed with it at once, and with the former ones for"
-                + " a while, so that the consumer has time to take it over."
+            "\(id) gets a new secret, which the next page shows once unless you give it. Webhooks are signed with it at once, and"
+                + " with the former ones for a while, so that the consumer has time to take it over."
         case .purchaseExtend:
             "Apple lets the subscription \(id) go on for so many days more without a payment, twice a year at most. It cannot be undone;"
                 + " the record follows once Apple reports it."

@@ -240,11 +240,14 @@ struct ChangePages: Sendable {
                             kind, of: ChangePages.subject(of: call), body: named, by: call.asked(by: viewer),
                             from: call.asking(viewer), now: call.clock.now, on: call.connection)))
             }
-            // The page of a secret has to be waited for: it is asked for only if that can be.
-            guard kind.makesSecret else { return try ask(kind, body, by: viewer, call) }
+            // The page of a secret that is made has to be waited for: it is asked for only if that can be.
+            let isGiven = kind == .endpointRotateSecret && ChangePages.given(call).contains("secret")
+            guard kind.makesSecret, !isGiven else { return try ask(kind, body, by: viewer, call) }
             return try room.wait { mayWait in
                 guard mayWait else {
-                    throw DeskError.unavailable("Others wait for their secrets; nothing was changed. Send it again.")
+                    throw DeskError.unavailable(
+                        "A secret or a name of another request is waited for; nothing was changed. Send it again in a"
+                            + " few seconds.")
                 }
                 return try ask(kind, body, by: viewer, call)
             }

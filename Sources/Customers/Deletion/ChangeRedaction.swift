@@ -288,18 +288,27 @@ package enum ChangeRedaction {
         return new == json ? outcome : new.text
     }
 
-    /// Members of parameters that name a transaction, or tell Apple's own entry of an extension.
-    private static let transactions: Set = ["transaction", ChangeVersions.requestID]
+    /// Members of parameters, at any depth, that name a purchase or a transaction, or tell Apple's own entry of an extension.
+    private static let transactions: Set = ["purchase", "transaction", ChangeVersions.requestID]
+
+    private static func withoutTransactions(_ value: JSON) -> JSON {
+        switch value {
+        case .array(let values): .array(values.map(withoutTransactions))
+        case .object(let members):
+            .object(
+                members.map { member in
+                    let isOne = transactions.contains(member.name) && member.value.stringValue != nil
+                    return JSON.Member(
+                        name: member.name, value: isOne ? .string("") : withoutTransactions(member.value))
+                })
+        default: value
+        }
+    }
 
     /// What was asked for about the customer, or about a purchase of theirs, without ids of purchases and transactions.
     private static func withoutPurchases(_ parameters: String, _ purchases: Pseudonyms) -> String {
         let json = replaced((try? JSON(parsing: Array(withoutHashes(parameters).utf8))) ?? .null, purchases)
-        return JSON.object(
-            (json.members ?? []).map { member in
-                JSON.Member(
-                    name: member.name, value: transactions.contains(member.name) ? .string("") : member.value)
-            }
-        ).text
+        return withoutTransactions(.object(json.members ?? [])).text
     }
 
     /// The same of a change about something else, such as a list of one purchase; nil: it names none.
@@ -331,8 +340,9 @@ package enum ChangeRedaction {
             return Redacted(
                 id: try row.int("id"), target: isTarget ? all[target] ?? target : target, reason: replaced[0],
                 message: replaced[1],
-                // The customer may come back under the id: the deletion that is asked for once more is no other one.
-                keepsKey: try replaced[2] == texts[2] && (!isTarget || row.bool("is_deletion")),
+                // The customer may come back under the id: the deletion that is asked for once more is no other one. Without its
+                // key a list of rows that goes on ends, since it would end as if it had found all of them.
+                keepsKey: try replaced[2] == texts[2] && (isTarget ? row.bool("is_deletion") : asked == nil),
                 parameters: asked, outcome: told)
         }
     }

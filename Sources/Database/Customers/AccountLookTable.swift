@@ -195,6 +195,18 @@ package enum AccountLookTable {
             SELECT 1 FROM entitled.account_look WHERE app = $1 AND environment = $2 AND next_ms IS NOT NULL LIMIT $3
         ) due
         """
+    private static let isDue = """
+        SELECT EXISTS (
+            SELECT FROM entitled.account_look WHERE app = $1 AND environment = $2
+                AND next_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::int8
+        ) AS is_due
+        """
+
+    /// Whether the time of one has come; false with a schema before 29.
+    package static func isDue(at place: AppScope, on connection: PostgresConnection) throws -> Bool {
+        guard try exists(on: connection) else { return false }
+        return try connection.query(isDue, [.text(place.app), .int2(place.environment.code)]).one().bool("is_due")
+    }
 
     /// How many wait for Apple's answer, up to a limit; 0 with a schema before 29.
     package static func countDue(

@@ -124,12 +124,12 @@ package enum JobTable {
 
     private static let driven = """
         SELECT \(Job.columns) FROM entitled.job
-        WHERE state = 'running' AND kind = $1 AND lease_until > clock_timestamp() ORDER BY id
+        WHERE state = 'running' AND kind = $1 AND lease_until > clock_timestamp() - $2 * interval '1 ms' ORDER BY id
         """
 
-    /// Jobs of a kind that a process is at.
-    package static func driven(kind: String, on connection: PostgresConnection) throws -> [Job] {
-        try connection.query(driven, [.text(kind)]).map(Job.init)
+    /// Jobs of a kind that a process is at, or was at so long ago: a step may take longer than its lease.
+    package static func driven(kind: String, within time: Duration, on connection: PostgresConnection) throws -> [Job] {
+        try connection.query(driven, [.text(kind), .int8(time.milliseconds)]).map(Job.init)
     }
 
     private static let stop = """

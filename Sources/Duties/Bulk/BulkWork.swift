@@ -118,9 +118,10 @@ package struct BulkWork: JobRunner {
     // MARK: - Whether it may go on
 
     private func refusal(of change: Change, on connection: PostgresConnection) throws -> String? {
+        // With a pseudonym in it, it means a customer who is no more.
+        let isRedacted = try ChangeTable.isRedacted(change, on: connection)
+        if isRedacted, change.kind.targetClass != .customer { return ChangeWork.deleted }
         if change.kind.targetClass == .customer {
-            // With a pseudonym in it, it means a customer who is no more.
-            let isRedacted = try ChangeTable.isRedacted(change, on: connection)
             let fate = try isRedacted ? .deleted : DeletionTable.fate(ofTargetOf: change, on: connection)
             if fate == .swept { try ChangeRedaction.forget(change, on: connection) }
             if fate != .present { return ChangeWork.deleted }

@@ -178,7 +178,7 @@ extension ChangeWork {
             ?? form.flaw(ofNewIn: endpoints.apps)
         if let flaw { return refused(flaw.message) }
         guard form.url != nil else { return .success(Wanted(form: form, given: given, url: asked)) }
-        let judgement = endpoints.address.judge(asked, within: ChangeWork.namePatience)
+        let judgement = endpoints.address.judge(asked)
         guard case .usable(let url, _) = judgement else {
             return refused(judgement.sentence ?? "The URL cannot be used.")
         }

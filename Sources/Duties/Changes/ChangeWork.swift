@@ -22,8 +22,6 @@ package struct ChangeWork: Sendable {
 
     /// Failures after which a change is given up. What passes by itself is not counted.
     package static let patience: Int64 = 5
-    /// How long a name of an endpoint may take: the changes behind it wait for it. One that takes longer is vetted at each request.
-    static let namePatience = Duration.seconds(1)
     /// The last instant that documents can write: the end of the year 9999.
     static let latest: Int64 = 253_402_300_799_999
     /// After so many ms of meeting other transactions a change is given up: those of its target wait for it.

@@ -10,6 +10,8 @@ package struct ImportShare {
     private var next = ContinuousClock.now
 
     private static let interval = Duration.seconds(2)
+    /// Longer than one step of an import may wait for Apple.
+    private static let stepTime = Duration.seconds(60)
 
     package init(_ client: ServerAPIClient) {
         self.client = client
@@ -17,7 +19,9 @@ package struct ImportShare {
 
     /// Imports of the app that run now.
     package static func running(_ app: String, on connection: PostgresConnection) throws -> [Job] {
-        try JobTable.driven(kind: ImportWork.name, on: connection).filter { $0.parameters["app"] == .string(app) }
+        try JobTable.driven(kind: ImportWork.name, within: stepTime, on: connection).filter {
+            $0.parameters["app"] == .string(app)
+        }
     }
 
     /// Now and then; between, nothing happens.
@@ -25,12 +29,12 @@ package struct ImportShare {
     /// - Parameter isJob: whether the import is one of those that run; a dry run is none, and takes what is left beside them.
     package mutating func renew(isJob: Bool, on connection: PostgresConnection) throws {
         guard ContinuousClock.now >= next else { return }
-        let count = try ImportShare.running(client.app.id, on: connection).count
-        let accountsWait = try client.app.environments.contains { environment in
-            let place = AppScope(app: client.app.id, environment: environment)
-            return try AccountLookTable.countDue(at: place, atMost: 1, on: connection) > 0
+        let count = try ImportShare.running(client.app.id, on: connection).count { $0.rate == nil }
+        for environment in client.app.environments {
+            let accountsWait = try AccountLookTable.isDue(
+                at: AppScope(app: client.app.id, environment: environment), on: connection)
+            client.use(.imports(count: count, accountsWait: accountsWait || !isJob && count > 0), in: environment)
         }
-        client.use(.imports(count: count, accountsWait: accountsWait || !isJob && count > 0))
         next = .now + ImportShare.interval
     }
 }

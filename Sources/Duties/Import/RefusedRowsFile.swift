@@ -7,7 +7,7 @@ import Synchronization
 /// The rows that need a person, with the reasons, as a table of its own. Only its owner can read it.
 ///
 /// A step of the job writes behind what the steps before wrote, before it commits; what a step wrote that did not commit is
-/// written over by the next one. What this import did not write, a file or a change, is never written over.
+/// written once more by the next one. What this import did not write, a file or a change, is never written over.
 package final class RefusedRowsFile: Sendable {
     package let path: String
     private let heading: String
@@ -54,8 +54,12 @@ package final class RefusedRowsFile: Sendable {
         var former: Mark?
         /// Whether that job goes on: behind its mark may be what did not commit.
         var goesOn = false
-        /// Of the file as it was found to be this import's, or as this object left it.
+        /// Of the file as this object left it.
         var stamp: Stamp?
+        /// Whether something is behind what this object wrote, which is compared with what comes next.
+        var hasRest = false
+        /// The mark behind which a file that was taken away began anew; until a step commits, it is given again.
+        var anew: Mark?
     }
 
     /// The parameter of a job that names the file.
@@ -68,16 +72,21 @@ package final class RefusedRowsFile: Sendable {
         self.path = path
         heading = CSVTable.line(["line", "reason"] + columns)
         var state = State()
-        // Jobs from before the parameter do not name the file.
-        if let former, (former.parameters[RefusedRowsFile.parameter]?.stringValue ?? path) == path {
+        if let former {
             state.goesOn = former.state == .running || former.state == .failed
             let mark = ImportProgress(words: former.cursor)?.refusedMark ?? Mark()
-            state.former = state.goesOn || mark.bytes > 0 ? mark : nil
+            // Jobs from before the parameter do not name the file. One that goes on may have been given another name.
+            let isNamed = (former.parameters[RefusedRowsFile.parameter]?.stringValue ?? path) == path
+            let isKnownByHash = state.goesOn && mark.bytes > 0 && mark.hash != nil
+            state.former = isNamed && (state.goesOn || mark.bytes > 0) || isKnownByHash ? mark : nil
         }
         self.state = Mutex(state)
     }
 
-    /// Fails where the path has what this import did not write, or nothing can be made there.
+    /// Looks at the path before the import begins or goes on. What a job that ended wrote goes, so that the new one has a file of
+    /// its own rows alone.
+    ///
+    /// - Throws: `Failure` where the path has what this import did not write, or nothing can be made there.
     package func check() throws(Failure) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -92,10 +101,10 @@ package final class RefusedRowsFile: Sendable {
         let known = state.withLock { $0 }
         guard let former = known.former else { throw taken }
         try compare(descriptor, with: former, stamp.size)
-        // What is behind the mark of a job that goes on is compared with what the next step writes.
+        // What is behind the mark of a job that goes on is compared with what the next steps write.
         if known.goesOn { return }
         guard stamp.size == former.bytes else { throw changed }
-        state.withLock { $0.stamp = stamp }
+        guard unlink(path) == 0 else { throw failure() }
     }
 
     /// - Parameter mark: of the rows of the committed steps.
@@ -114,20 +123,25 @@ package final class RefusedRowsFile: Sendable {
         // One that was there may be readable by others.
         guard fchmod(descriptor, 0o600) == 0 else { throw failure() }
         let stamp = try stamp(descriptor)
-        let isKnown = stamp == state.withLock { $0.stamp }
-        // A file that was taken away since begins anew.
-        let mark = stamp.size == 0 || isKnown && stamp.size < mark.bytes ? Mark() : mark
+        let known = state.withLock { $0 }
+        // A file that was taken away since begins anew, also where the step does not commit.
+        let isAnew = stamp.size == 0 || known.anew == mark
+        let base = isAnew ? Mark() : mark
         let lines = rows.map { CSVTable.line([String($0.line), $0.reason] + $0.fields) }
-        let bytes = Array(((mark.bytes == 0 ? heading : "") + lines.joined()).utf8)
-        if !isKnown {
-            try compare(descriptor, with: mark, stamp.size)
-            try compare(descriptor, with: bytes, behind: mark.bytes)
+        let bytes = Array(((base.bytes == 0 ? heading : "") + lines.joined()).utf8)
+        let end = base.bytes + Int64(bytes.count)
+        var hasRest = false
+        if stamp == known.stamp, !known.hasRest {
+            guard ftruncate(descriptor, off_t(base.bytes)) == 0 else { throw failure() }
+        } else {
+            try compare(descriptor, with: base, stamp.size)
+            try compare(descriptor, with: bytes, behind: base.bytes)
+            hasRest = stamp.size > end
         }
-        guard ftruncate(descriptor, off_t(mark.bytes)) == 0 else { throw failure() }
         var done = 0
         while done < bytes.count {
             let count = bytes[done...].withUnsafeBytes {
-                pwrite(descriptor, $0.baseAddress, $0.count, off_t(mark.bytes) + off_t(done))
+                pwrite(descriptor, $0.baseAddress, $0.count, off_t(base.bytes) + off_t(done))
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw failure() }
@@ -135,8 +149,11 @@ package final class RefusedRowsFile: Sendable {
         }
         guard fsync(descriptor) == 0 else { throw failure() }
         let left = try self.stamp(descriptor)
-        state.withLock { $0.stamp = left }
-        return mark.adding(bytes)
+        state.withLock { state in
+            (state.stamp, state.hasRest) = (left, hasRest)
+            if isAnew { state.anew = mark }
+        }
+        return base.adding(bytes)
     }
 
     /// The file, made now or there already and this import's to write to.
@@ -172,8 +189,8 @@ package final class RefusedRowsFile: Sendable {
         guard found.hash == wanted else { throw changed }
     }
 
-    /// Throws unless what is behind the committed steps is what a step wrote that did not commit: as much of these bytes as there
-    /// is, or these and the rows after them.
+    /// Throws unless what is behind the committed steps begins with these bytes, or is a part of them, as a step leaves it that did
+    /// not commit. What is behind them stays, and is compared with the rows of the steps after this one.
     private func compare(_ descriptor: CInt, with bytes: [UInt8], behind offset: Int64) throws(Failure) {
         let found = try read(descriptor, at: offset, atMost: bytes.count)
         guard bytes.starts(with: found) else { throw changed }

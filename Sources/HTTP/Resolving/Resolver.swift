@@ -72,12 +72,10 @@ package final class Resolver: Sendable {
         return state.change { $0.ask(host, now: now, patience: patience, completion: completion) }
     }
 
-    /// Waits for the answer: for command lines, never for a thread that others wait for.
-    ///
-    /// - Parameter patience: as of `resolve`.
-    package func resolveAndWait(_ host: String, patience: Duration? = nil) -> Resolution {
+    /// Waits for the answer, for at most some 3 s: for command lines, and for what an operator asked for.
+    package func resolveAndWait(_ host: String) -> Resolution {
         let answer = Monitor<Resolution?>(nil)
-        let known = resolve(host, patience: patience) { resolution in answer.change { $0 = resolution } }
+        let known = resolve(host) { resolution in answer.change { $0 = resolution } }
         return known ?? answer.wait { $0 } ?? .temporarily
     }
 

@@ -61,13 +61,11 @@ package struct WebhookAddress: Sendable {
         return IPAddress(parsing: url.host) == nil
     }
 
-    /// Judges a URL, and looks its name up. All judgements by this value, and by copies of it, share the threads that look up, and
+    /// Judges a URL, and looks its name up, for at most some 3 s. All judgements by this value, and by copies of it, share the threads that look up, and
     /// what they know.
     ///
     /// A name that does not resolve now is taken for `https:`, on a port for HTTP: it may resolve tomorrow, and is vetted then.
-    ///
-    /// - Parameter patience: how long the name may take; never more than 3 s.
-    package func judge(_ text: String, within patience: Duration = .seconds(3)) -> Judgement {
+    package func judge(_ text: String) -> Judgement {
         let url: OutgoingURL
         do {
             url = try OutgoingURL(parsing: text)
@@ -83,7 +81,13 @@ package struct WebhookAddress: Sendable {
             return judged(policy.verdictBehindProxy(for: url), isOfNetworks: false)
                 ?? .usable(url.text, warning: nil)
         }
-        switch names.resolver.resolveAndWait(url.host, patience: patience) {
+        let resolution: Resolution =
+            if let address = url.literalAddress {
+                .addresses([address])
+            } else {
+                names.resolver.resolveAndWait(url.host)
+            }
+        switch resolution {
         case .addresses(let addresses):
             guard let refusal = judged(policy.verdict(for: url, at: addresses), isOfNetworks: true) else {
                 return .usable(url.text, warning: nil)

@@ -191,7 +191,9 @@ package struct ChangeDesk: Sendable {
                 ChangeVersions.requestID, .string(UUIDText.upper(SecureRandom.bytes(16)).lowercased()))
         }
         try seal(&found, kind, on: connection)
-        if kind.makesSecret {
+        // Without it a worker of an earlier version, which would make a secret of its own, refuses a rotation.
+        let isGiven = kind == .endpointRotateSecret && found.parameters[SecretIntake.member] != nil
+        if kind.makesSecret, !isGiven {
             let key = try AnswerKey()
             found.parameters = found.parameters.adding(ChangeVersions.answerKey, .string(Hex.encode(key.publicKey)))
             answerKey = key

@@ -13,6 +13,8 @@ extension DatabaseDesk {
         }
     }
 
+    private static let namesWait = "A name or a secret of another request is waited for; retry in a few seconds."
+
     /// Why a worker would not take the URL, by this host's view of names; nil: it would.
     ///
     /// - Throws: `DeskError`, 503, where others wait for names, or the operator does for another one.
@@ -21,7 +23,7 @@ extension DatabaseDesk {
         let address = settings.webhookAddress
         guard address.needsName(of: url) else { return address.judge(url).sentence }
         return try settings.room.wait(as: viewer.user) { mayWait throws(DeskError) in
-            guard mayWait else { throw .unavailable("Another name is being looked up; retry in a few seconds.") }
+            guard mayWait else { throw .unavailable(DatabaseDesk.namesWait) }
             return address.judge(url).sentence
         }
     }

@@ -27,7 +27,7 @@ package final class ChartReader: Service {
     private static let mostWanted = 8
     /// A failure, and what is incomplete, is tried again.
     private static let retryAfter = Duration.seconds(5)
-    /// How long callers wait.
+    /// How long a request waits.
     private static let patience = Duration.seconds(5)
 
     private static let snapshot = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -38,7 +38,7 @@ package final class ChartReader: Service {
     private let state = Monitor(State())
     private let loop = Loop("console-charts")
 
-    /// - Parameter room: for callers who wait; each keeps a thread.
+    /// - Parameter room: for requests that wait; each keeps a thread.
     package init(session: PostgresSession, logger: Logger, room: WaitingRoom = WaitingRoom(limit: 2)) {
         self.session = session
         self.room = room

@@ -30,7 +30,7 @@ package struct DeskSettings: Sendable {
     /// Which URLs endpoints may have.
     package var webhookAddress = WebhookAddress()
     /// For questions that wait for something else than the database.
-    var room = WaitingRoom(limit: 2)
+    var room = WaitingRoom(limit: 1)
     /// What deletions do unless something else is asked for.
     package var deletion = DeletionPolicy.pseudonymise
     package var memory = DeskMemory()

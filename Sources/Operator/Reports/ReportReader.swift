@@ -68,7 +68,7 @@ package final class ReportReader: Service {
     private static let mostKept = 8
     /// A report is counted anew when it is asked for later than so.
     private static let life = Duration.seconds(60)
-    /// How long callers wait.
+    /// How long a request waits.
     private static let patience = Duration.seconds(5)
 
     private let session: PostgresSession
@@ -80,7 +80,7 @@ package final class ReportReader: Service {
     private let state = Monitor(State())
     private let loop = Loop("console-reports")
 
-    /// - Parameter room: for callers who wait; each keeps a thread.
+    /// - Parameter room: for requests that wait; each keeps a thread.
     package init(
         session: PostgresSession, foldSettings: FoldSettings, zone: LocalZone, zoneName: TimeZoneName, logger: Logger,
         room: WaitingRoom

@@ -24,6 +24,7 @@ package struct ConsoleParts: Sendable {
     package let threads: DeskThreads
     package let changes: ChangeDesk
     package let waiter: ChangeWaiter
+    /// For what operators asked for.
     package let room: WaitingRoom
     package let clock: any WallClock
     package let logger: Logger
@@ -39,8 +40,9 @@ package struct ConsoleRole: Sendable {
 
     /// Connections, each with a thread of its own.
     private static let threads = 4
-    /// Of them, so many may wait for what takes seconds.
-    private static let mostWaiting = 2
+    /// Of them, so many may wait for numbers that are counted, and so many for what operators asked for: secrets, and names that
+    /// are looked up.
+    private static let (mostCounting, mostAsked) = (2, 1)
     /// How long one statement may stay unanswered; longer than the statement timeout of the role.
     package static let patience = Duration.seconds(5)
     /// How long a request may stay unanswered.
@@ -60,16 +62,16 @@ package struct ConsoleRole: Sendable {
         let probe = DatabaseProbe(
             name: "console-probe", session: try process.session(patience: DatabaseProbe.patience),
             check: ConsoleRole.obstacle)
-        let room = WaitingRoom(limit: ConsoleRole.mostWaiting)
+        let (room, counting) = (WaitingRoom(limit: ConsoleRole.mostAsked), WaitingRoom(limit: ConsoleRole.mostCounting))
         let waiter = ChangeWaiter(session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
         let charts = ChartReader(
-            session: try process.session(patience: ConsoleRole.patience), logger: process.logger, room: room)
+            session: try process.session(patience: ConsoleRole.patience), logger: process.logger, room: counting)
         var settings = settings
         settings.desk.charts.reader = charts
         let reports = ReportReader(
             session: try process.session(patience: ConsoleRole.patience), foldSettings: settings.desk.foldSettings,
             zone: settings.desk.charts.zone, zoneName: settings.desk.charts.zoneName, logger: process.logger,
-            room: room)
+            room: counting)
         settings.desk.reports = reports
         settings.desk.room = room
         let changes = ChangeDesk(settings.desk)

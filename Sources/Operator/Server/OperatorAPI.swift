@@ -241,9 +241,10 @@ package struct OperatorAPI: HTTPHandler {
     private func answer(_ change: Change?, to asked: ChangeDesk.Asked, _ id: RequestID) -> HTTPResponse {
         var answer: HTTPResponse
         if let change, change.state != .done {
+            let isChanged = [ChangeVersions.changed, ChangeVersions.otherHoldings].contains(change.error)
             answer = response(
                 DeskError(
-                    409, change.error == ChangeVersions.changed ? "changed_meanwhile" : "not_done",
+                    409, isChanged ? "changed_meanwhile" : "not_done",
                     change.error ?? "The change was not made.", job: change.id), id)
         } else {
             let document =

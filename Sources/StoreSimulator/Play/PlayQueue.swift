@@ -28,6 +28,8 @@ final class PlayQueue: Sendable {
         var retries: [Delivery] = []
         /// Where each life's order is kept: the lives of which a notification is sent or tried again, with what waits behind it.
         var behind: [UInt64: [Delivery]] = [:]
+        /// How many wait behind others.
+        var parked = 0
         var inFlight = 0
         /// How many left the queue for good.
         var dropped = 0
@@ -99,7 +101,7 @@ final class PlayQueue: Sendable {
 
     /// Waits until there is room.
     func add(_ letter: PlannedNotification) {
-        _ = state.wait { [ahead] state in state.queue.count - state.taken < ahead ? true : nil }
+        _ = state.wait { [ahead] state in state.queue.count - state.taken + state.parked < ahead ? true : nil }
         state.change { state in
             if state.taken * 2 > state.queue.count {
                 state.queue.removeFirst(state.taken)
@@ -173,6 +175,7 @@ final class PlayQueue: Sendable {
                 let letter = state.queue[state.taken]
                 state.taken += 1
                 state.behind[letter.life]?.append(Delivery(letter: letter, attempt: 1, due: planned ?? now))
+                state.parked += 1
                 (planned, regular) = next(state, opened: opened)
             }
             if let retry = state.retries.first, retry.due <= now {
@@ -224,6 +227,7 @@ final class PlayQueue: Sendable {
             } else if keepsOrder, let waiting = state.behind[delivery.letter.life] {
                 again = waiting.first
                 again?.due = .now
+                state.parked -= waiting.isEmpty ? 0 : 1
                 state.behind[delivery.letter.life] = waiting.isEmpty ? nil : Array(waiting.dropFirst())
             }
             if let again, state.putBack(again) {

@@ -26,12 +26,12 @@ package enum PaywallComponentShapes {
         let isImage: Bool
     }
 
-    /// Texts and images that components need and a language lacks: an app in that language shows no paywall. A text of a
-    /// component itself is not among them; where it lacks, the SDKs show an empty one.
+    /// Texts and images that components need and the default language lacks: an app shows no paywall then. The text of a component
+    /// itself is not among them: where it is missing, the SDKs show an empty one. An app in another language that lacks something
+    /// shows no paywall either, which is no reason to start without all of them.
     private static func unknownTexts(in document: JSON, at place: String) -> [DocumentShape.Flaw] {
-        let languages = document["components_localizations"]?.members ?? []
         let language = document["default_locale"]?.stringValue ?? ""
-        guard languages.contains(where: { $0.name == language }) else {
+        guard let texts = document["components_localizations"]?[language] else {
             return [
                 .init(
                     place: "\(place).default_locale", found: .string(language),
@@ -39,15 +39,13 @@ package enum PaywallComponentShapes {
             ]
         }
         let needed = references(in: document["components_config"] ?? .null, "\(place).components_config")
-        return languages.flatMap { language in
-            needed.compactMap { reference in
-                let entry = language.value[reference.name]
-                guard reference.isImage ? entry?.members == nil : entry?.stringValue == nil else { return nil }
-                let kind = reference.isImage ? "an image" : "a text"
-                return .init(
-                    place: reference.place, found: .string(reference.name),
-                    allowed: "\(kind) of components_localizations.\(language.name)")
-            }
+        return needed.compactMap { reference in
+            let entry = texts[reference.name]
+            guard reference.isImage ? entry?.members == nil : entry?.stringValue == nil else { return nil }
+            let kind = reference.isImage ? "an image" : "a text"
+            return .init(
+                place: reference.place, found: .string(reference.name),
+                allowed: "\(kind) of components_localizations.\(language)")
         }
     }
 
@@ -77,7 +75,7 @@ package enum PaywallComponentShapes {
             case ("url_lid", .string(let name)): return [Reference(place: inner, name: name, isImage: false)]
             case ("override_source_lid", .string(let name)):
                 return component == "image" ? [Reference(place: inner, name: name, isImage: true)] : []
-            case ("fallback", _) where component == "web_view": return []
+            case ("fallback", _) where isComponent && type != "countdown": return []
             default:
                 return references(
                     in: member.value, inner, component: component, isChange: isChange || member.name == "properties")

@@ -70,8 +70,9 @@ struct RateLimiterTests {
         let limiter = RateLimiter(.imports(count: 1, accountsWait: false))
         let options = CallOptions(within: .seconds(5))
         try limiter.wait(.testNotification, .production, options)
-        limiter.use(.imports(count: 100, accountsWait: true))
-        #expect(limiter.share == .imports(count: 100, accountsWait: true))
+        limiter.use(.imports(count: 100, accountsWait: true), in: .production)
+        #expect(limiter.share(in: .production) == .imports(count: 100, accountsWait: true))
+        #expect(limiter.share(in: .sandbox) == .process)
         for group in [EndpointGroup.testNotification, .orderLookup] {
             let error = try failure {
                 for _ in 0..<12 { try limiter.wait(group, .production, options) }

@@ -128,6 +128,12 @@ struct IDRedactionTests {
         let lists = try fixture.database.texts(
             "SELECT parameters FROM entitled.job WHERE kind = 'bulk_reprocess' ORDER BY id")
         #expect(lists.last == other.text && lists.first?.contains("\"app\":\"demo\"") == true, "\(lists)")
+        // A list that names another purchase now does not go on as if that had been asked for.
+        #expect(
+            try fixture.database.texts(
+                """
+                SELECT (idempotency_key = 'change ' || id)::text FROM entitled.job WHERE kind = 'bulk_reprocess' ORDER BY id
+                """) == ["true", "false"])
     }
 
     @Test func `an answer that waits when the customer is deleted is not given`() throws {

@@ -30,20 +30,36 @@ struct RefusedRowsFileTests {
         "line,reason,id\r\n" + numbers.map { "\($0),why,u\($0)\r\n" }.joined()
     }
 
-    @Test func `what did not commit is written over, by this process and by the next`() throws {
+    @Test func `what did not commit is written over by this process`() throws {
         defer { remove() }
         try file.check()
         let first = try write(1...2, behind: RefusedRowsFile.Mark())
         _ = try write(3...5, behind: first)
         let second = try write(3...3, behind: first)
         #expect(text == Self.rows(1...3))
-        // Of a process that was killed: a part, or more than this step has.
-        for left in [Self.rows(1...4).dropLast(3), Self.rows(1...6)[...]] {
-            try String(left).write(toFile: path, atomically: true, encoding: .utf8)
-            _ = try write(4...5, behind: second)
-            #expect(text == Self.rows(1...5))
-        }
         #expect(second.bytes == Self.rows(1...3).utf8.count)
+    }
+
+    /// A process was killed in a step; the next one finds a part of its rows, or more than its first step has.
+    @Test(arguments: [rows(1...3).dropLast(3), rows(1...6)[...], rows(1...2)[...]])
+    func `what did not commit is written once more by the next process`(left: Substring) throws {
+        defer { remove() }
+        let first = try write(1...2, behind: RefusedRowsFile.Mark())
+        try String(left).write(toFile: path, atomically: true, encoding: .utf8)
+        let second = try write(3...4, behind: first)
+        _ = try write(5...6, behind: second)
+        #expect(text == Self.rows(1...6))
+    }
+
+    @Test func `what a person added behind rows that did not commit stays`() throws {
+        defer { remove() }
+        let first = try write(1...2, behind: RefusedRowsFile.Mark())
+        let worked = Self.rows(1...3) + "9,done,u9\r\n"
+        try worked.write(toFile: path, atomically: true, encoding: .utf8)
+        let second = try write(3...3, behind: first)
+        #expect(text == worked)
+        for _ in 0..<2 { #expect(throws: RefusedRowsFile.Failure.self) { try write(4...4, behind: second) } }
+        #expect(text == worked)
     }
 
     @Test func `what a person changed or added while it is written stays`() throws {
@@ -60,15 +76,17 @@ struct RefusedRowsFileTests {
         #expect(text == Self.rows(1...3))
     }
 
-    @Test func `a file that was taken away begins anew, also where the step does not commit`() throws {
+    /// The new file may be shorter or longer than the former one was.
+    @Test(arguments: [1, 20] as [Int64])
+    func `a file that was taken away begins anew, also where the step does not commit`(former: Int64) throws {
         defer { remove() }
-        let first = try write(1...20, behind: RefusedRowsFile.Mark())
+        let first = try write(1...former, behind: RefusedRowsFile.Mark())
         try FileManager.default.removeItem(atPath: path)
-        _ = try write(21...21, behind: first)
-        let second = try write(21...21, behind: first)
-        #expect(text == Self.rows(21...21))
-        _ = try write(22...22, behind: second)
-        #expect(text == Self.rows(21...22))
+        _ = try write(21...30, behind: first)
+        let second = try write(21...30, behind: first)
+        #expect(text == Self.rows(21...30))
+        _ = try write(31...31, behind: second)
+        #expect(text == Self.rows(21...31))
     }
 
     @Test func `where it was goes through the cursor of the job, also of an older program`() throws {

@@ -87,12 +87,12 @@ struct PaywallShapesTests {
         #expect(try Self.places(PaywallComponentShapes.paywall, known) == [])
     }
 
-    @Test func `a text that lacks is shown as an empty one, and is none that a condition brings`() throws {
+    @Test func `a missing text of a component is shown as an empty one, and other languages may lack more`() throws {
         let lacks = PaywallDesigns.components
             .replacing(#""text_lid": "title", "font_name""#, with: #""text_lid": "headline", "font_name""#)
             .replacing(
                 #""en_US": {"title""#,
-                with: #""de_DE": {"monthly": "Monatlich", "terms": "https://example.com/de"}, "en_US": {"title""#)
+                with: #""de_DE": {"monthly": "Monatlich"}, "en_US": {"title""#)
         #expect(lacks != PaywallDesigns.components)
         #expect(try Self.places(PaywallComponentShapes.paywall, lacks) == [])
     }
@@ -152,6 +152,8 @@ struct PaywallShapesTests {
         #expect(try Self.places(of: component) == places)
     }
 
+    private static let carouselType = #""type": "carousel""#
+
     private static func carousel(_ transition: String) -> String {
         """
         {"type": "carousel", "pages": [], "page_alignment": "top", "page_spacing": 0, "page_peek": 0,
@@ -169,7 +171,9 @@ struct PaywallShapesTests {
     }
 
     @Test(arguments: [
-        (carousel("null"), []), (carousel(#""fade""#), []), (carousel(#""zoom""#), [".auto_advance.transition_type"]),
+        (carousel("null"), []),
+        (carousel("null").replacing(carouselType, with: #"\#(carouselType), "fallback": \#(button("imprint"))"#), []),
+        (carousel(#""fade""#), []), (carousel(#""zoom""#), [".auto_advance.transition_type"]),
         (video(##""color_overlay": {"light": {"type": "hex", "value": "#00000080"}}"##), []),
         (video(#""color_overlay": {"light": "black"}"#), [".color_overlay.light"]),
         (video(#""override_source_lid": "film""#), []),

@@ -38,7 +38,8 @@ struct ImportCommand: ParsableCommand {
     @Flag("--send-events", "Send events of everything that is new, however old it is.") private var sendsEvents: Bool
     @Option(
         "--rate", .integer(1...80, "N"),
-        "Maximum requests to Apple per second; default: half of Apple's limit for each kind of request.")
+        "Maximum requests to Apple per second; default: half of Apple's limit for each kind of request, shared with other imports"
+            + " of the app, and a fifth while accounts wait.")
     private var rate: Int?
     @Option("--refused", .file, "Write rejected rows to this file; default: FILE.refused.csv.")
     private var refusedPath: String?

@@ -72,7 +72,7 @@ struct RateLimiterTests {
         try limiter.wait(.testNotification, .production, options)
         limiter.use(.imports(count: 100, accountsWait: true), in: .production)
         #expect(limiter.share(in: .production) == .imports(count: 100, accountsWait: true))
-        #expect(limiter.share(in: .sandbox) == .process)
+        #expect(limiter.share(in: .sandbox) == .imports(count: 1, accountsWait: false))
         for group in [EndpointGroup.testNotification, .orderLookup] {
             let error = try failure {
                 for _ in 0..<12 { try limiter.wait(group, .production, options) }

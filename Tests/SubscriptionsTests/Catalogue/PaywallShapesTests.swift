@@ -53,10 +53,6 @@ struct PaywallShapesTests {
             #""fit_mode": "fit", "size""#, #""fit_mode": "fit", "override_source_lid": "title", "size""#,
             "\(tree)[1].override_source_lid"
         ),
-        (
-            #""en_US": {"title""#, #""de_DE": {"monthly": "Monatlich"}, "en_US": {"title""#,
-            "\(tree)[3].action.url.url_lid"
-        ),
         (#""type": "image", "fit_mode": "fit""#, #""type": "image""#, "\(tree)[1].fit_mode"),
         (#""heic": "https://assets.example.com/a.heic""#, #""heic": null"#, "\(tree)[1].source.light.heic"),
         (#""package_id": "$rc_monthly""#, #""package": "$rc_monthly""#, "\(tree)[2].package_id"),

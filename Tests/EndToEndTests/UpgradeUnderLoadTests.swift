@@ -38,12 +38,17 @@ struct UpgradeUnderLoadTests {
         let scene = try FaultFixture(database)
         scene.beginLoad()
         try scene.more(20)
+        // A transaction ends with a migration that leaves steps to be done.
+        let whole =
+            [SchemaVersion.oldest, SchemaVersion.current]
+            + Schemas.migrations.filter { !$0.steps.isEmpty && $0.version > SchemaVersion.oldest }.map(\.version)
         for delay in [5, 20, 40, 60, 80, 100] as [UInt32] {
             let migrating = try scene.site.start("migrate")
             usleep(delay * 1000)
             migrating.kill()
             _ = try migrating.wait()
-            #expect([SchemaVersion.oldest, SchemaVersion.current].contains(try version(database)))
+            let found = try #require(try version(database))
+            #expect(whole.contains(found), "\(found) of \(whole)")
             try scene.more(3)
         }
         let done = try scene.site.run("migrate", "--json")

@@ -37,21 +37,8 @@ import Testing
     }
 
     private func working<Result>(_ body: () throws -> Result) throws -> Result {
-        let isOver = Monitor(false)
-        let work = ChangeWork(entitlements: ["pro"], foldSettings: FoldSettings(), clock: console.clock)
-        let worker = TestThread { [database = console.database] in
-            let connection = try database.connect(role: "entitled_worker")
-            while !isOver.read({ $0 }) {
-                if try work.next(on: connection) == nil {
-                    _ = isOver.wait(timeout: .milliseconds(20)) { $0 ? true : nil }
-                }
-            }
-        }
-        defer { isOver.change { $0 = true } }
-        let result = try body()
-        isOver.change { $0 = true }
-        try worker.value()
-        return result
+        try console.working(
+            ChangeWork(entitlements: ["pro"], foldSettings: FoldSettings(), clock: console.clock), body)
     }
 
     private static let form = "/console/changes/new/grant"

@@ -21,21 +21,8 @@ import Testing
     private func browser(_ role: OperatorRole) throws -> TestBrowser { try Records(console: console).browser(role) }
 
     private func working<Result>(_ body: () throws -> Result) throws -> Result {
-        let isOver = Monitor(false)
-        let work = ChangeWork(entitlements: ["pro"], foldSettings: FoldSettings(), clock: console.clock)
-        let worker = TestThread { [database = console.database] in
-            let connection = try database.connect(role: "entitled_worker")
-            while !isOver.read({ $0 }) {
-                if try work.next(on: connection) == nil {
-                    _ = isOver.wait(timeout: .milliseconds(20)) { $0 ? true : nil }
-                }
-            }
-        }
-        defer { isOver.change { $0 = true } }
-        let result = try body()
-        isOver.change { $0 = true }
-        try worker.value()
-        return result
+        try console.working(
+            ChangeWork(entitlements: ["pro"], foldSettings: FoldSettings(), clock: console.clock), body)
     }
 
     @Test("a note is plain text, and its author alone is offered its removal")

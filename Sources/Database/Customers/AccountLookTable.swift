@@ -195,6 +195,17 @@ package enum AccountLookTable {
             SELECT 1 FROM entitled.account_look WHERE app = $1 AND environment = $2 AND next_ms IS NOT NULL LIMIT $3
         ) due
         """
+
+    /// How many wait for Apple's answer, up to a limit; 0 with a schema before 29.
+    package static func countDue(
+        at place: AppScope, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> Int64 {
+        guard try exists(on: connection) else { return 0 }
+        return try connection.query(
+            count, [.text(place.app), .int2(place.environment.code), .int8(Int64(limit))]
+        ).one().int("count")
+    }
+
     private static let isDue = """
         SELECT EXISTS (
             SELECT FROM entitled.account_look WHERE app = $1 AND environment = $2
@@ -206,16 +217,6 @@ package enum AccountLookTable {
     package static func isDue(at place: AppScope, on connection: PostgresConnection) throws -> Bool {
         guard try exists(on: connection) else { return false }
         return try connection.query(isDue, [.text(place.app), .int2(place.environment.code)]).one().bool("is_due")
-    }
-
-    /// How many wait for Apple's answer, up to a limit; 0 with a schema before 29.
-    package static func countDue(
-        at place: AppScope, atMost limit: Int, on connection: PostgresConnection
-    ) throws -> Int64 {
-        guard try exists(on: connection) else { return 0 }
-        return try connection.query(
-            count, [.text(place.app), .int2(place.environment.code), .int8(Int64(limit))]
-        ).one().int("count")
     }
 
     private static let delay = """

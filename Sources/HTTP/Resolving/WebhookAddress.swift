@@ -58,11 +58,11 @@ package struct WebhookAddress: Sendable {
     /// Whether judging a URL may have to wait for a name.
     package func needsName(of text: String) -> Bool {
         guard !isProxied, let url = try? OutgoingURL(parsing: text) else { return false }
-        return IPAddress(parsing: url.host) == nil
+        return url.literalAddress == nil
     }
 
-    /// Judges a URL, and looks its name up, for at most some 3 s. All judgements by this value, and by copies of it, share the threads that look up, and
-    /// what they know.
+    /// Judges a URL, and looks its name up, for at most some 3 s. All judgements by this value, and by copies of it, share the
+    /// threads that look up, and what they know.
     ///
     /// A name that does not resolve now is taken for `https:`, on a port for HTTP: it may resolve tomorrow, and is vetted then.
     package func judge(_ text: String) -> Judgement {

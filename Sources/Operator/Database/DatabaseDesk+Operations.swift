@@ -67,6 +67,7 @@ extension DatabaseDesk {
     }
 
     // MARK: - Refunds, products, jobs, actions, workers
+
     /// Whether workers answer Apple's questions about refunds of an app.
     package func answersRefunds(of app: String) -> Bool { settings.refundApps.contains(app) }
 

@@ -29,6 +29,9 @@ package struct LocalZone: Sendable {
         return candidates.sorted().first { shown($0) >= midnight } ?? midnight
     }
 
+    /// Its abbreviation at an instant in ms since 1970, such as `CEST`; for zones without one, the hours such as `+03`.
+    package func name(at instant: Int64) -> String { offset(instant).name }
+
     /// `2026-11-21 02:02:03`, as the zone's clocks show an instant in ms since 1970.
     package func clock(_ instant: Int64) -> String {
         String(Timestamp.text(shown(instant)).dropLast().map { $0 == "T" ? " " : $0 })

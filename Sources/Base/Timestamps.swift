@@ -14,7 +14,7 @@ package enum Timestamp {
     private static func fast(_ seconds: Int64) -> String? {
         guard (0..<253_402_300_800).contains(seconds) else { return nil }
         let (days, rest) = seconds.quotientAndRemainder(dividingBy: 86_400)
-        let date = Timestamp.date(days)
+        let date = Day(number: days).date
         var text: [UInt8] = []
         text.reserveCapacity(20)
         func add(_ value: Int64, _ digits: Int, then end: Unicode.Scalar) {
@@ -32,18 +32,6 @@ package enum Timestamp {
         add(rest / 60 % 60, 2, then: ":")
         add(rest % 60, 2, then: "Z")
         return String(decoding: text, as: UTF8.self)
-    }
-
-    /// The date of a day since 1970-01-01 in the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date
-    /// Algorithms", `civil_from_days`): years begin in March, so that the leap day is their last.
-    private static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
-        let (era, ofEra) = shifted.quotientAndRemainder(dividingBy: 146_097)
-        let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
-        let ofYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let fromMarch = (5 * ofYear + 2) / 153
-        let month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, ofYear - (153 * fromMarch + 2) / 5 + 1)
     }
 
     /// `2026-11-21T01:02:03.456Z`.

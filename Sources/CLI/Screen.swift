@@ -56,33 +56,4 @@ extension LocalZone {
         guard localtime_r(&seconds, &parts) != nil else { return (0, "UTC") }
         return (Int64(parts.tm_gmtoff), parts.tm_zone.map { String(cString: $0) } ?? "")
     }
-
-    /// Makes the zone that of the process: libc knows one zone at a time.
-    package static func adopt(_ name: TimeZoneName) -> LocalZone {
-        guard name != .utc else { return .utc }
-        setenv("TZ", ":\(name.text)", 1)
-        tzset()
-        return .ofProcess
-    }
-}
-
-extension TimeZoneName {
-    /// Where the time zone database is (tzset(3)).
-    private static let folder = "/usr/share/zoneinfo"
-
-    /// For help and messages.
-    package static let allowed =
-        "a time zone that this host knows, such as UTC or Europe/Vienna (Debian's package tzdata has them)"
-
-    /// Whether this host knows the zone.
-    ///
-    /// Zones of `right/` count leap seconds, which no instant here does.
-    package var isKnown: Bool {
-        guard self != .utc else { return true }
-        guard !text.hasPrefix("right/"), let file = fopen("\(TimeZoneName.folder)/\(text)", "r") else { return false }
-        defer { fclose(file) }
-        var magic: [UInt8] = [0, 0, 0, 0]
-        // RFC 8536, 3.1. A folder gives no bytes.
-        return fread(&magic, 1, 4, file) == 4 && magic == Array("TZif".utf8)
-    }
 }

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 
 /// What an argument or option may be.
 package enum ValueKind: Sendable {
@@ -34,7 +35,7 @@ package enum ValueKind: Sendable {
         case .choice(let words, _): "one of \(words.joined(separator: ", "))"
         case .time: "a time in ISO 8601, such as 2026-11-21T01:02:03Z"
         case .moment: TimeArgument.allowed
-        case .timeZone: TimeZoneName.allowed
+        case .timeZone: TimeZoneDatabase.allowed
         case .integer(let range, _):
             "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
         case .duration(let range):
@@ -58,7 +59,7 @@ package enum ValueKind: Sendable {
         case .choice(let words, _): words.contains(text)
         case .time: Timestamp.parse(text) != nil
         case .moment: TimeArgument(text: text) != nil
-        case .timeZone: TimeZoneName(text)?.isKnown ?? false
+        case .timeZone: TimeZoneName(text).flatMap(TimeZoneDatabase.zone) != nil
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
         case .duration(let range): Duration(text: text).map(range.contains) ?? false
         }

@@ -113,6 +113,7 @@ package enum Autocompletion: String, Sendable {
 /// The names of places on pages.
 package enum ElementID: String, Sendable, CaseIterable {
     case main, query, name, password, passwordAgain = "password-again", currentPassword = "current-password", hint
+    case zoneHint = "zone-hint"
     case environment, zone, type, state, endpoint, app, since, until, customer, purchase, status, product, entitlement
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
     case from, to, by, country, currency

@@ -22,6 +22,7 @@ enum AccessTable {
         "GET /login": .everybody, "POST /login": .everybody, "GET /link/TOKEN": .everybody,
         "POST /link/TOKEN": .everybody,
         "POST /logout": all, "GET /me": all, "POST /me/password": all, "POST /me/sessions": all,
+        "POST /me/zone": all,
         "GET /customers": persons, "GET /customers/ID": persons, "GET /customers/ID/notes": persons,
         "GET /purchases": records, "GET /purchases/APP/ENV/ID": records,
         "GET /events": webhooks, "GET /events/ID": webhooks, "GET /deliveries": webhooks,

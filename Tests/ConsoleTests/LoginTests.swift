@@ -47,6 +47,29 @@ struct LoginTests {
             ).text.contains("is another one"))
     }
 
+    @Test("pages show times in the operator's zone, which is one that this host knows")
+    func setsZone() throws {
+        let console = try RunningConsole()
+        try console.addUser("anna")
+        let browser = TestBrowser(console)
+        let link = try console.link(for: "anna")
+        browser.open(link)
+        #expect(try browser.submit(link).text.contains(" UTC</small></time>"))
+        let page = try browser.submit("/console/me/zone", ["zone": "Asia/Kathmandu"]).text
+        #expect(page.contains(" +0545</small></time>") && !page.contains(" UTC</small></time>"))
+        #expect(page.contains("<option selected>Asia/Kathmandu</option>"))
+        #expect(page.utf8.count < 60_000)
+        for zone in ["Nowhere/Land", "../passwd", "", "right/Europe/Vienna"] {
+            let refused = try browser.submit("/console/me/zone", ["zone": zone])
+            #expect(refused.status == 400 && refused.text.contains("knows no such time zone"))
+        }
+        #expect(browser.open("/console/me").text.contains(" +0545</small></time>"))
+        // A name of a host with another database, as a restored row may have it.
+        try console.onHost { try PasswordTable.setZone("Nowhere/Land", of: "anna", on: $0) }
+        #expect(browser.open("/console/me").text.contains(" UTC</small></time>"))
+        #expect(try browser.submit("/console/me/zone", ["zone": "UTC"]).text.contains("<option selected>UTC</option>"))
+    }
+
     @Test("links end after a quarter of an hour, with the next link, and with the user")
     func endsLinks() throws {
         let console = try RunningConsole()

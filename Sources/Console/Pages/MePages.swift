@@ -5,7 +5,7 @@ import Database
 import HTTP
 import Markup
 
-/// An operator's own sessions and password.
+/// An operator's own sessions, password and time zone.
 struct MePages: Sendable {
     private let login: Login
     private let clock: any WallClock
@@ -21,6 +21,7 @@ struct MePages: Sendable {
         [
             ConsoleRoute("GET", "/me") { call in .page(try page(call)) },
             ConsoleRoute("POST", "/me/password", .operators, .password, setPassword),
+            ConsoleRoute("POST", "/me/zone", .operators, .page, setZone),
             ConsoleRoute("POST", "/me/sessions", .operators, .page, endOthers),
         ]
     }
@@ -37,6 +38,7 @@ struct MePages: Sendable {
             Tag.p(.classes(.lead)) {
                 "Role \(viewer.role.rawValue). Roles are given on the host alone, by `entitled users`."
             }
+            if let problem { LoginPages.alert(problem) }
             Tag.div(.classes(.columns)) {
                 Tag.section {
                     if call.settings.hasNoPasswords {
@@ -44,9 +46,12 @@ struct MePages: Sendable {
                         Tag.p { "The proxy in front of this console logs you in; there is no password here." }
                     } else {
                         Tag.h2 { user?.hasPassword == true ? "Change the password" : "Set a password" }
-                        if let problem { LoginPages.alert(problem) }
                         passwordForm(viewer, call)
                     }
+                }
+                Tag.section {
+                    Tag.h2 { "Time zone" }
+                    zoneForm(viewer, call)
                 }
                 Tag.section {
                     Tag.h2 { "Sessions" }
@@ -81,6 +86,27 @@ struct MePages: Sendable {
                 .id(id), .name(name), .type(.password), .autocomplete(completion), .required,
                 isNew ? .minLength(PasswordHash.lengths.lowerBound) : nil, .maxLength(PasswordHash.lengths.upperBound),
                 isNew ? .describedBy(.hint) : nil)
+        }
+    }
+
+    private func zoneForm(_ viewer: PageViewer, _ call: PageCall) -> Node {
+        let chosen = viewer.zone.flatMap { TimeZoneName($0) } ?? .utc
+        let zones = TimeZoneDatabase.names.filter { $0 != .utc }
+        let others = chosen == .utc || zones.contains(chosen) ? [] : [chosen]
+        return Tag.form(.classes(.form), .post, .action(ConsolePath.zone)) {
+            call.token(for: ConsolePath.zone)
+            Tag.div(.classes(.field)) {
+                Tag.label(.label(for: .zone)) { "Zone" }
+                Tag.select(.id(.zone), .name("zone"), .describedBy(.zoneHint)) {
+                    for zone in [.utc] + others + zones {
+                        Tag.option(zone == chosen ? .selected : nil) { Node.untrusted(zone.text) }
+                    }
+                }
+            }
+            Tag.p(.id(.zoneHint), .classes(.quiet)) {
+                "Pages show times as its clocks do. Filters, files and charts do not follow it: filters and files are in UTC, and days of charts begin in reports.time_zone."
+            }
+            Tag.button(.type(.submit)) { "Set the zone" }
         }
     }
 
@@ -150,6 +176,16 @@ struct MePages: Sendable {
         case .unavailable: problem = "There is not enough memory to hash the password. Try again."
         }
         return .page(try page(call, status: 400, problem: problem))
+    }
+
+    private func setZone(_ call: PageCall) throws -> PageAnswer {
+        guard let viewer = call.viewer else { return .redirect(ConsolePath.login) }
+        guard let zone = TimeZoneName(call.form["zone"] ?? ""), TimeZoneDatabase.zone(zone) != nil else {
+            let problem = "This host knows no such time zone; Debian's package tzdata has them. Nothing was changed."
+            return .page(try page(call, status: 400, problem: problem))
+        }
+        try PasswordTable.setZone(zone == .utc ? nil : zone.text, of: viewer.name, on: call.connection)
+        return .redirect(ConsolePath.me)
     }
 
     private func endOthers(_ call: PageCall) throws -> PageAnswer {

@@ -88,6 +88,7 @@ enum ConsolePath {
     static let me = LocalPath("console", "me")
     static let password = LocalPath("console", "me", "password")
     static let otherSessions = LocalPath("console", "me", "sessions")
+    static let zone = LocalPath("console", "me", "zone")
     static let search = LocalPath("console", "search")
 
     /// What is read of a browser's path: bytes, and parameters.

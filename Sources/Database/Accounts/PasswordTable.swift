@@ -28,6 +28,8 @@ package enum PasswordTable {
         ).first != nil
     }
 
+    /// Sets the zone in which pages show times to an operator.
+    ///
     /// - Parameter zone: an IANA name; nil: UTC.
     package static func setZone(_ zone: String?, of user: String, on connection: PostgresConnection) throws {
         _ = try connection.query(

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Customers
+import Daemon
 import Glibc
 import Schemas
 
@@ -42,10 +43,10 @@ struct ReportCommand: ReadingCommand, RemoteCommand {
         try check(configuration)
         let question = ReportQuestion(
             app: app, environment: environment, step: step, timeZone: timeZone ?? configuration.reports.timeZone)
-        guard question.timeZone.isKnown else {
-            throw CommandFailure("reports.time_zone is \(question.timeZone.text); it must be \(TimeZoneName.allowed)")
+        guard let zone = TimeZoneDatabase.zone(question.timeZone) else {
+            throw CommandFailure(
+                "reports.time_zone is \(question.timeZone.text); it must be \(TimeZoneDatabase.allowed)")
         }
-        let zone = LocalZone.adopt(question.timeZone)
         let database = try DatabaseAccess(configuration)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
@@ -65,7 +66,12 @@ struct ReportCommand: ReadingCommand, RemoteCommand {
         } else if context.json {
             context.terminal.document(report.json)
         } else {
-            let zone = LocalZone.adopt(report.question.timeZone)
+            let name = report.question.timeZone
+            guard let zone = TimeZoneDatabase.zone(name) else {
+                throw CommandFailure(
+                    "Days of this report are those of \(name.text), a time zone that this host does not know: install "
+                        + "tzdata, or use --json or --csv.")
+            }
             context.terminal.print(
                 ReportPage(report, in: zone, isBold: context.terminal.isInteractive, on: context.terminal.screen).text)
         }

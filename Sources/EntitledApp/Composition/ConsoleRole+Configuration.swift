@@ -36,8 +36,8 @@ extension DeskSettings {
             lease: configuration.worker.lease, healthPolicy: configuration.healthPolicy,
             retrySchedule: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)))
         let zone = configuration.reports.timeZone
-        // A name that this host does not know is UTC to libc, and is called so.
-        charts = zone.isKnown ? ChartSettings(zone: .adopt(zone), zoneName: zone) : ChartSettings()
+        // A name that this host does not know is UTC, and is called so.
+        charts = TimeZoneDatabase.zone(zone).map { ChartSettings(zone: $0, zoneName: zone) } ?? ChartSettings()
         catalogueCheck = CatalogueCheck(
             entitlements: configuration.catalogue, offerings: configuration.offerings,
             durations: Set(configuration.productDurations.keys))

@@ -57,7 +57,7 @@ struct LoginTests {
         #expect(try browser.submit(link).text.contains(" UTC</small></time>"))
         let page = try browser.submit("/console/me/zone", ["zone": "Asia/Kathmandu"]).text
         #expect(page.contains(" +0545</small></time>") && !page.contains(" UTC</small></time>"))
-        #expect(page.contains("<option selected>Asia/Kathmandu</option>"))
+        #expect(page.contains("<option selected>Asia/Kathmandu"))
         #expect(page.utf8.count < 60_000)
         for zone in ["Nowhere/Land", "../passwd", "", "right/Europe/Vienna"] {
             let refused = try browser.submit("/console/me/zone", ["zone": zone])
@@ -67,7 +67,7 @@ struct LoginTests {
         // A name of a host with another database, as a restored row may have it.
         try console.onHost { try PasswordTable.setZone("Nowhere/Land", of: "anna", on: $0) }
         #expect(browser.open("/console/me").text.contains(" UTC</small></time>"))
-        #expect(try browser.submit("/console/me/zone", ["zone": "UTC"]).text.contains("<option selected>UTC</option>"))
+        #expect(try browser.submit("/console/me/zone", ["zone": "UTC"]).text.contains("<option selected>UTC"))
     }
 
     @Test("links end after a quarter of an hour, with the next link, and with the user")

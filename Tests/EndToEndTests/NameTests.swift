@@ -74,15 +74,15 @@ struct NameTests {
         }
     }
 
-    @Test func `whatever the name server says, nothing reaches a private address, and the attempt tells why`() throws {
+    @Test func `whatever the name server says, nothing reaches a private address, and the log tells why`() throws {
         let scene = try Scene()
         defer { scene.names.stop() }
         let listener = try #require(LoopbackSocket.listen())
         defer { close(listener.0) }
         let worker = try scene.start("worker")
         let cases = [
-            ("rebind.test", "refused_address"), ("public.test", "connect"), ("loop.test", "dns_not_found"),
-            ("absent.test", "dns_not_found"), ("failing.test", "dns_temporary"), ("silent.test", "dns_temporary"),
+            ("rebind.test", "refused_address"), ("public.test", "connect"), ("loop.test", "refused_address"),
+            ("absent.test", "refused_address"), ("failing.test", "dns_temporary"), ("silent.test", "dns_temporary"),
         ]
         let endpoints = try cases.map { try scene.send(to: $0.0, listener.1) }
         for (endpoint, (name, outcome)) in zip(endpoints, cases) {
@@ -91,6 +91,14 @@ struct NameTests {
             }
             #expect(try scene.outcomes(of: endpoint) == [outcome], "\(name)")
         }
+        // An attempt says no more of a name than that it cannot be used; the log of the host does.
+        for part in ["rebind.test: ", "is not public", "loop.test does not exist", "absent.test does not exist"] {
+            #expect(worker.log.contains(part), "\(part)")
+        }
+        let told = try scene.site.database?.texts(
+            "SELECT DISTINCT detail FROM entitled.attempt WHERE outcome = 'refused_address'")
+        let same = told?.allSatisfy { $0.hasSuffix(" has no address that webhooks may be sent to") }
+        #expect(told?.count == 3 && same == true)
         // Not one byte, not even a connection.
         var watched = pollfd(fd: listener.0, events: Int16(POLLIN), revents: 0)
         #expect(poll(&watched, 1, 0) == 0)

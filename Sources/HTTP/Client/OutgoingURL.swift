@@ -21,6 +21,12 @@ package struct OutgoingURL: Sendable, Hashable {
     /// (`127.1`, `0x7f000001`) are normalised by then.
     package var literalAddress: IPAddress? { IPAddress(parsing: host) }
 
+    /// The address, where the host says which by itself: an address, or `localhost` and what ends in it (RFC 6761 §6.3).
+    var fixedAddress: IPAddress? {
+        let isLocal = host == "localhost" || host.hasSuffix(".localhost")
+        return literalAddress ?? (isLocal ? .v4(0x7f00_0001) : nil)
+    }
+
     /// Scheme, host and port: safe for logs, where path and query may hold a secret.
     package var origin: String {
         "\(scheme.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)"

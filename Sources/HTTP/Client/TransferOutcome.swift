@@ -61,3 +61,10 @@ package struct TransferFailure: Sendable, Error {
     package var body: [UInt8] = []
     package var trace = TransferTrace()
 }
+
+extension TransferFailure {
+    /// One that came before a connection did.
+    package init(unsent kind: Kind, message: String, milliseconds: Int64 = 0) {
+        self.init(kind: kind, message: message, milliseconds: milliseconds)
+    }
+}

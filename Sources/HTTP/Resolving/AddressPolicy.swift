@@ -76,6 +76,17 @@ package struct AddressPolicy: Sendable {
         return .allowed
     }
 
+    /// What can be said of a name without its addresses. Where the operator named networks, the name may lead into one, in which
+    /// plain HTTP and every port are allowed.
+    package func verdictOfName(in url: OutgoingURL) -> Verdict {
+        guard allowedNetworks.isEmpty else { return .allowed }
+        if case .refused(let reason) = verdict(forPortOf: url) { return .refused(reason) }
+        guard url.scheme == .https || allowsPlainHTTP else {
+            return .refused("plain http is only for allowed private networks, of which there are none: use https")
+        }
+        return .allowed
+    }
+
     private static func meaning(of address: IPAddress) -> IPAddress {
         address.translated ?? address.unmapped
     }

@@ -13,20 +13,8 @@ extension DatabaseDesk {
         }
     }
 
-    private static let namesWait = "A name or a secret of another request is waited for; retry in a few seconds."
-
-    /// Why a worker would not take the URL, by this host's view of names; nil: it would.
-    ///
-    /// - Throws: `DeskError`, 503, where others wait for names, or the operator does for another one.
-    private func refusal(of url: String?) throws(DeskError) -> String? {
-        guard let url else { return nil }
-        let address = settings.webhookAddress
-        guard address.needsName(of: url) else { return address.judge(url).sentence }
-        return try settings.room.wait(as: viewer.user) { mayWait throws(DeskError) in
-            guard mayWait else { throw .unavailable(DatabaseDesk.namesWait) }
-            return address.judge(url).sentence
-        }
-    }
+    /// Why a worker would not take the URL; nil: it would. No name is looked up.
+    private func refusal(of url: String?) -> String? { url.flatMap { settings.webhookAddress.judge($0).sentence } }
 
     private func schedule(_ schedule: RetrySchedule?) -> JSON {
         .string(schedule?.text ?? "\(settings.retrySchedule.text) (default)")
@@ -35,7 +23,7 @@ extension DatabaseDesk {
     func adding(_ parameters: JSON) throws -> ChangeEffect {
         let form = try form(parameters)
         var effect = ChangeEffect()
-        effect.refusal = try refusal(of: form.url)
+        effect.refusal = refusal(of: form.url)
         guard effect.refusal == nil else { return effect }
         let own: RetrySchedule? = if case .set(let schedule) = form.retrySchedule { schedule } else { nil }
         effect.after = .object([
@@ -98,7 +86,7 @@ extension DatabaseDesk {
         }
         var effect = ChangeEffect()
         effect.before = .object(before)
-        effect.refusal = try refusal(of: form.url)
+        effect.refusal = refusal(of: form.url)
         effect.after = effect.refusal == nil ? .object(after) : effect.before
         return effect
     }

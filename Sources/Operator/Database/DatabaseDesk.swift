@@ -29,8 +29,6 @@ package struct DeskSettings: Sendable {
     package var serverAPIApps: Set<String> = []
     /// Which URLs endpoints may have.
     package var webhookAddress = WebhookAddress()
-    /// For questions that wait for something else than the database.
-    var room = WaitingRoom(limit: 1)
     /// What deletions do unless something else is asked for.
     package var deletion = DeletionPolicy.pseudonymise
     package var memory = DeskMemory()

@@ -73,7 +73,6 @@ package struct ConsoleRole: Sendable {
             zone: settings.desk.charts.zone, zoneName: settings.desk.charts.zoneName, logger: process.logger,
             room: counting)
         settings.desk.reports = reports
-        settings.desk.room = room
         let changes = ChangeDesk(settings.desk)
         let parts = ConsoleParts(
             settings: settings, threads: threads, changes: changes, waiter: waiter, room: room, clock: process.clock,

@@ -1,7 +1,7 @@
 import Daemon
 
-/// How many of the console's threads may stand still at once for what takes seconds: numbers that are counted, a worker's outcome,
-/// a name that is looked up. The others answer what is quick, whatever is slow.
+/// How many of the console's threads may stand still at once for what takes seconds: numbers that are counted, a worker's outcome.
+/// The others answer what is quick, whatever is slow.
 package final class WaitingRoom: Sendable {
     private struct State {
         var taken = 0

@@ -12,6 +12,12 @@ package struct AttemptRecorder: Sendable {
     private let metrics: Metrics
     /// Batches in a row in which something of our own was at fault.
     private var faults = 0
+    /// When the log said of an endpoint what is wrong with its host.
+    private var said: [String: ContinuousClock.Instant] = [:]
+
+    private static let sayingInterval = Duration.seconds(3600)
+    /// Endpoints of which it is remembered.
+    private static let mostSaid = 1000
 
     package init(policy: DeliveryRetryPolicy, log: AttemptLog = AttemptLog(), logger: Logger, metrics: Metrics) {
         self.policy = policy
@@ -74,9 +80,10 @@ package struct AttemptRecorder: Sendable {
     }
 
     /// Counts and says what happened, once it is committed.
-    package func report(_ decided: [Decided]) {
+    package mutating func report(_ decided: [Decided]) {
         for item in decided {
-            metrics.count(.webhookAttempts, ["outcome": AttemptOutcome(item.result.outcome).code])
+            metrics.count(.webhookAttempts, ["outcome": AttemptOutcome(item.result.cause).code])
+            tellHost(item.result)
             guard item.decision.state == .dead else { continue }
             logger.info(
                 "delivery declared dead",
@@ -87,5 +94,15 @@ package struct AttemptRecorder: Sendable {
                     "trace_id": item.result.delivery.trace.map { .string($0.text) },
                 ])
         }
+    }
+
+    /// Why a host cannot be used is in the log alone, once an hour for each endpoint.
+    private mutating func tellHost(_ result: AttemptResult) {
+        guard result.cause.isOfName, case .failure(let failure) = result.cause else { return }
+        let endpoint = result.delivery.endpoint
+        guard said[endpoint].map({ .now - $0 >= AttemptRecorder.sayingInterval }) ?? true else { return }
+        if said.count >= AttemptRecorder.mostSaid { said = [:] }
+        said[endpoint] = .now
+        logger.info("webhook host unusable", ["endpoint": .string(endpoint), "error": .string(failure.message)])
     }
 }

@@ -8,9 +8,35 @@ package struct AttemptResult: Sendable {
     package let delivery: DueDelivery
     /// Milliseconds since 1970, by the database's clock as far as it is known.
     package let started: Int64
+    /// As it is written down.
     package let outcome: TransferOutcome
+    /// As it was, for the log and the metrics of the host alone.
+    let cause: TransferOutcome
     /// The endpoint's own, as it was when the attempt ended; nil for the configuration's.
     package var schedule: RetrySchedule?
+
+    package init(delivery: DueDelivery, started: Int64, outcome: TransferOutcome, schedule: RetrySchedule? = nil) {
+        (self.delivery, self.started, self.schedule) = (delivery, started, schedule)
+        (self.outcome, cause) = (outcome.telling(nothingOf: delivery), outcome)
+    }
+}
+
+extension TransferOutcome {
+    /// A host without an address and one whose addresses are refused are one outcome, and took no time. Operators read what is
+    /// written down of attempts, and from a difference they would learn which names the network behind the worker has.
+    fileprivate func telling(nothingOf delivery: DueDelivery) -> TransferOutcome {
+        guard isOfName else { return self }
+        return .failure(
+            TransferFailure(
+                unsent: .refusedAddress,
+                message: "the host of \(delivery.endpoint) has no address that webhooks may be sent to"))
+    }
+
+    /// Whether the name or its addresses were the reason that nothing was sent.
+    var isOfName: Bool {
+        guard case .failure(let failure) = self else { return false }
+        return failure.kind == .dnsNotFound || failure.kind == .refusedAddress
+    }
 }
 
 /// Sends deliveries: keeps those that are due in a line of their own for each endpoint, and a few of each in flight.

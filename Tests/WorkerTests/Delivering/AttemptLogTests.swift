@@ -54,6 +54,25 @@ import Testing
         #expect(record.status == 500 && record.timings.firstByte == 4)
     }
 
+    @Test func `a host that does not exist is written down as one whose addresses are refused is`() {
+        var records: [DeliveryTable.AttemptRecord] = []
+        for (kind, message, time) in [
+            (.dnsNotFound, "inner.example does not exist", 900),
+            (.refusedAddress, "inner.example: 10.0.0.7 is private", 3),
+        ] as [(TransferFailure.Kind, String, Int64)] {
+            let failure = TransferFailure(kind: kind, message: message, milliseconds: time, trace: trace)
+            let policy = DeliveryRetryPolicy(schedule: [.seconds(1)])
+            let result = result(.failure(failure))
+            let decision = policy.decide(result.outcome, round: 1, now: 0, jitter: 0)
+            records.append(AttemptLog().record(result, detail: decision.reason))
+            #expect(decision.reason == "the host of a has no address that webhooks may be sent to")
+            #expect(AttemptOutcome(result.cause).code == kind.rawValue)
+        }
+        #expect("\(records[0])" == "\(records[1])")
+        #expect(records[0].outcome == "refused_address" && records[0].milliseconds == 0)
+        #expect(records[0].timings == .init() && records[0].peer == nil)
+    }
+
     @Test func `a failure is written down as far as it went`() {
         let failure = TransferFailure(
             kind: .timeout, message: "late", milliseconds: 30, status: 200, body: [8], trace: trace)

@@ -14,7 +14,7 @@ enum EndpointAddress {
     static func check(
         _ text: String, allowed: [Network], isProxied: Bool = false, warn: (String) -> Void = { _ in }
     ) throws -> String {
-        let judgement = WebhookAddress(allowed: allowed, isProxied: isProxied, tellsAddresses: true).judge(text)
+        let judgement = LookedUpAddress(allowed: allowed, isProxied: isProxied).judge(text)
         switch judgement {
         case .malformed(let reason): throw UsageError("\(Terminal.harmless(text)) cannot be used: \(reason)")
         case .refused, .unresolved: throw CommandFailure(judgement.objection ?? "")

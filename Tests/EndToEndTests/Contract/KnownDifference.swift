@@ -98,7 +98,7 @@ struct KnownDifference {
             reason: "it names no refusals; an entitlement, an offering or a customer may not be there"),
         KnownDifference(
             pattern: #"DELETE /subscribers/\{app_user_id\} 404: Undocumented status code"#,
-            reason: "it names no refusals; nobody is nobody"),
+            reason: "it names no refusals; a customer who is not there cannot be deleted"),
     ]
 
     private static let subscriber = ["components", "schemas", "Subscriber", "properties", "subscriber", "properties"]

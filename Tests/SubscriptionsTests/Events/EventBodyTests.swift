@@ -91,6 +91,23 @@ struct EventBodyTests {
         #expect(body["event"]?["entitlement_ids"] == .null)
     }
 
+    /// What is sent of a life whose transactions an app posted, too, each with the offering in which the customer saw it.
+    private static func posted(_ life: Life) -> [EventDraft] {
+        let deriver = EventDeriver(confirmation: ExpiryConfirmation(patience: day))
+        var (facts, before, drafts) = (PurchaseFacts(), Purchase?.none, [EventDraft]())
+        for telling in life.tellings {
+            telling.add(to: &facts)
+            if let id = telling.transaction?.transactionID {
+                facts.insert(TransactionContext(transactionID: id, offering: "spring", at: telling.signed))
+            }
+            guard let after = Purchase(folding: facts, key: life.key) else { continue }
+            drafts += deriver.events(
+                before: before, after: after, cause: .notification(telling.notification), now: telling.signed)
+            before = after
+        }
+        return drafts
+    }
+
     /// Bodies of every type, from stories.
     static let bodies: [EventType: [JSON]] = {
         var drafts: [EventDraft] = []
@@ -104,7 +121,17 @@ struct EventBodyTests {
                 drafts += story.hear(telling)
                 drafts += bareStory.hear(telling.bare)
             }
+            drafts += posted(life)
         }
+        // A trial that becomes known after its conversion, and a product with a duration.
+        var late = Life("9001")
+        _ = late.start(lasts: 7 * day, offer: .trial)
+        _ = late.renew(at: late.expires)
+        var lateStory = Story(late.key)
+        for telling in late.tellings.reversed() { drafts += lateStory.hear(telling, now: late.expires - day) }
+        let durations = ProductDuration(text: "P1M").map { ["coins_100": $0] } ?? [:]
+        var timed = Story(once.key, foldSettings: FoldSettings(durations: durations))
+        for telling in once.tellings { drafts += timed.hear(telling) }
         var bodies = Dictionary(grouping: drafts, by: \.type).mapValues { $0.map { body($0) } }
         bodies[.transfer] = [
             TransferEvent(

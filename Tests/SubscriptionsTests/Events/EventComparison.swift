@@ -102,13 +102,15 @@ enum EventComparison {
         "entitlement_id": "RevenueCat deprecates it and sends null in newer events.",
         "price": "Null without a rate in `webhooks.usd_rates`, which RevenueCat has for every currency.",
         "price_in_purchased_currency": unsigned, "currency": unsigned,
-        "presented_offering_id": "Null for a purchase that no app posted with an offering.",
+        "presented_offering_id": "That of the app's post; null where no app posted the transaction with an offering.",
         "offer_code": "The offer that Apple signed; the samples have none.",
         "quantity": "Only where several were bought at once.",
         "is_trial_conversion": "Of a trial that becomes known after the period that followed it.",
         "subscriber_attributes": "Those of the customer; `{}` without any.",
         "is_family_share": "Apple signs it.",
         "BILLING_ISSUE grace_period_expiration_at_ms": "Null for a subscription without a grace period.",
+        "NON_RENEWING_PURCHASE expiration_at_ms":
+            "The end of a product that has a duration in `products`; RevenueCat has no such ends.",
         "REFUND_REVERSED expiration_at_ms": "Null for a purchase that does not expire.",
     ]
     private static let discount = "RevenueCat's field table of 2026 has it; the App Store signs no discount."
@@ -148,6 +150,8 @@ enum EventComparison {
         difference; no reason means that consumers of RevenueCat's events get what they know. RevenueCat: the samples of its
         documentation for the App Store (February and August 2026), for PRODUCT_CHANGE those for Google Play, for TEST the event
         that its dashboard sends. The samples are few: a member that is never null in them may be null in RevenueCat's events.
+
+        Events of the seller's grants have the store PROMOTIONAL, as RevenueCat's do, and no `app_id`.
 
         Tests make this page from the bodies that they check, and compare it with the samples where these are at hand.
 

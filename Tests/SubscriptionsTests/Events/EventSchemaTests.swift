@@ -97,10 +97,17 @@ struct EventSchemaTests {
             let event = try #require(body["event"])
             let isSeveral = event["quantity"] != nil
             #expect(!isSeveral || event["quantity"] != .int(1))
-            #expect(event.members?.map(\.name) == members.flatMap { isSeveral && $0 == "type" ? several + [$0] : [$0] })
+            let isConversion = type == .initialPurchase && event["is_trial_conversion"] != nil
+            #expect(!isConversion || event["is_trial_conversion"] == .bool(true))
+            let wanted = members.flatMap { name in
+                (isSeveral && name == "type" ? several : []) + [name]
+                    + (isConversion && name == "currency" ? ["is_trial_conversion"] : [])
+            }
+            #expect(event.members?.map(\.name) == wanted)
             #expect(event["id"]?.stringValue?.wholeMatch(of: id) != nil)
-            for name in ["entitlement_id", "presented_offering_id"] where members.contains(name) {
-                #expect(event[name] == .null)
+            if members.contains("entitlement_id") { #expect(event["entitlement_id"] == .null) }
+            if members.contains("presented_offering_id") {
+                #expect([.null, .string("spring")].contains(event["presented_offering_id"]))
             }
         }
     }

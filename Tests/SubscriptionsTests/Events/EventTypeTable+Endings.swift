@@ -17,7 +17,7 @@ extension EventTypeTable {
                 event(.cancellation, .priceIncrease, ["price": "0"]),
                 event(.expiration, .priceIncrease, ["price": "0", "expiration_at_ms": "T.expiresDate"]),
             ],
-            "Whoever counts cancellations by reason gets one before every end, as with a switch-off and a failure to "
+            "Consumers that count cancellations by reason get one before every end, as with a switch-off and a failure to "
                 + "charge; RevenueCat names a refused increase among the triggers of CANCELLATION."),
         inferred(
             28, "EXPIRED", "PRICE_INCREASE", "a cancellation was told",
@@ -103,10 +103,10 @@ extension EventTypeTable {
                     .refundReversed, nil,
                     ["price": "0", "is_family_share": "true", "expiration_at_ms": "T.expiresDate"])
             ],
-            "The member's loss was told as an EXPIRATION; without a word nobody would give the access back."),
+            "The member's loss was told as an EXPIRATION; without an event no consumer would give the access back."),
         certain(
             39, "CONSUMPTION_REQUEST", nil, "Apple asks before it decides", [],
-            "It is answered to Apple, where that is configured. Where somebody answers, a worker tells CONSUMPTION_REQUEST."
+            "It is answered to Apple, where that is configured. Where a person is to answer, a worker sends CONSUMPTION_REQUEST."
         ),
     ]
 

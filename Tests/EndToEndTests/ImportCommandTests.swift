@@ -106,7 +106,7 @@ struct ImportCommandTests {
         let calls = try store.calls() - before
         #expect(calls >= 2 * ids.count)
         #expect(ContinuousClock.now - began > .milliseconds((calls - 1) * 1000 / 6), "\(calls) calls")
-        for wrong in ["0", "81", "fast"] { _ = try bringIn(path, "--rate", wrong, status: 2) }
+        for wrong in ["0", "51", "fast"] { _ = try bringIn(path, "--rate", wrong, status: 2) }
     }
 
     @Test func `--refused names a file of its own, and writes over none`() throws {

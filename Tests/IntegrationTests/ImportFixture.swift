@@ -37,14 +37,15 @@ final class ImportFixture: Sendable {
     }
 
     private func lookup(
-        sendsEvents: Bool, roots: TrustAnchors, requestTime: Duration = .seconds(25)
+        sendsEvents: Bool, roots: TrustAnchors, requestTime: Duration = .seconds(25), rate: Int? = nil
     ) -> ImportLookup {
         ImportLookup(
             client: apple.reader.client,
             admission: TransactionAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
                 dictionaries: HeaderDictionaries()),
-            receipts: ReceiptVerifier(trust: roots), sendsEvents: sendsEvents, requestTime: requestTime)
+            receipts: ReceiptVerifier(trust: roots), sendsEvents: sendsEvents, pace: ImportPace(rate: rate),
+            requestTime: requestTime)
     }
 
     /// - Parameter isPacked: as gzip packs it.
@@ -67,10 +68,11 @@ final class ImportFixture: Sendable {
     ///   - steps: after so many the process stands still; nil: to the end.
     ///   - requestTime: of one request to Apple.
     ///   - patience: with an Apple that does not answer.
+    ///   - rate: that an operator names.
     func run(
         _ lines: [String], sendsEvents: Bool = false, roots: TrustAnchors = TrustAnchors(), steps: Int? = nil,
         remembered: Int = 1000, isPacked: Bool = false, requestTime: Duration = .seconds(25),
-        patience: Duration = .seconds(600)
+        patience: Duration = .seconds(600), rate: Int? = nil
     ) throws -> (job: Job, counts: ImportProgress) {
         let file = try file(lines, isPacked: isPacked)
         let connection = try installation.database.connect(role: "entitled_worker")
@@ -81,10 +83,10 @@ final class ImportFixture: Sendable {
             refusedPath, columns: file.layout.columns, of: try request.former(on: connection))
         try refusedRows.check()
         let settings = ImportWork.Settings(
-            file: file, lookup: lookup(sendsEvents: sendsEvents, roots: roots, requestTime: requestTime),
+            file: file, lookup: lookup(sendsEvents: sendsEvents, roots: roots, requestTime: requestTime, rate: rate),
             actions: actions, refusedRows: refusedRows, sendsEvents: sendsEvents, remembered: remembered,
             patience: patience)
-        let opened = try JobTable.open(request.request(rate: nil, madeBy: "a test"), on: connection).job
+        let opened = try JobTable.open(request.request(rate: rate, madeBy: "a test"), on: connection).job
         var done = 0
         let job = try JobDriver(opened.id, kinds: [ImportWork.kind(settings)]).attend(
             on: connection, rest: { _ in Thread.sleep(forTimeInterval: 0.02) }

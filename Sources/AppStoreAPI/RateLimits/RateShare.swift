@@ -6,8 +6,8 @@
 /// - An import while no account waits: 0.5. The other half is for what customers and operators wait for, Apple's history and
 ///   refunds, which come one by one.
 ///
-/// Several processes with the first share each, and an import with a rate that an operator named, may ask for more together. What
-/// Apple turns away then is asked later.
+/// A rate that an operator names for an import keeps it below its share, and never above. Several processes with the first share
+/// each may ask for more together; what Apple turns away then is asked later.
 package enum RateShare: Sendable, Hashable {
     /// Everything that a process asks, unless something else is said of it: less than all, because other programs of the
     /// seller have the same limit.

@@ -143,7 +143,7 @@ package struct CSVReader {
             }
             if record.fields.count < CSVReader.mostFields {
                 add(field, to: &record)
-            } else {
+            } else if record.flaw == nil {
                 record.flaw = "has more than \(CSVReader.mostFields) fields"
             }
         } while try takeDelimiter(start)

@@ -19,10 +19,10 @@ package enum ImportCount {
     ) throws -> ImportProgress {
         var count = ImportProgress()
         var queue = try ImportQueue(file, lookup, actions, from: count.position, asOf: file.modified)
-        var share = lookup.pace.isFixed ? nil : ImportShare(lookup.client)
+        var share = ImportShare(lookup.client)
         var troubleSince: ContinuousClock.Instant?
         while true {
-            try share?.renew(isJob: false, on: connection)
+            try share.renew(isJob: false, on: connection)
             try queue.fill(on: connection)
             guard !queue.items.isEmpty else { return count }
             do throws(ServerAPIError) {

@@ -7,10 +7,8 @@ package final class ImportPace: Sendable {
     private let interval: Duration?
     private let next = Mutex(ContinuousClock.now)
 
-    /// Whether an operator named the rate.
-    var isFixed: Bool { interval != nil }
-
-    /// - Parameter rate: requests each second; nil: any number, the client keeps the share of Apple's limits by itself.
+    /// - Parameter rate: requests each second, of all kinds together; nil: any number. Whatever it says, the client keeps the
+    ///   imports' share of Apple's limits.
     package init(rate: Int?) {
         interval = rate.map { .seconds(1) / max(1, $0) }
     }

@@ -4,7 +4,8 @@ import Database
 import Postgres
 
 /// How much of Apple's limit an import takes: what it shares with other imports of the app, and less while accounts wait for
-/// Apple's answer. It is looked up again while the import runs.
+/// Apple's answer. It is looked up again while the import runs. A rate that an operator named can only be less: every import
+/// has a share, and counts as one.
 package struct ImportShare {
     private let client: ServerAPIClient
     private var next = ContinuousClock.now
@@ -29,7 +30,7 @@ package struct ImportShare {
     /// - Parameter isJob: whether the import is one of those that run; a dry run is none, and takes what is left beside them.
     package mutating func renew(isJob: Bool, on connection: PostgresConnection) throws {
         guard ContinuousClock.now >= next else { return }
-        let count = try ImportShare.running(client.app.id, on: connection).count { $0.rate == nil }
+        let count = try ImportShare.running(client.app.id, on: connection).count
         for environment in client.app.environments {
             let accountsWait = try AccountLookTable.isDue(
                 at: AppScope(app: client.app.id, environment: environment), on: connection)

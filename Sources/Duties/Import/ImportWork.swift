@@ -80,11 +80,16 @@ package struct ImportWork: JobRunner {
             self.remembered = remembered
             self.patience = patience
         }
+
+        /// Takes from the file of refused rows what did not commit before a job was cancelled.
+        package func finishRefusedRows(of job: Job) throws(RefusedRowsFile.Failure) {
+            try refusedRows.finish(ImportProgress(words: job.cursor)?.refusedMark ?? RefusedRowsFile.Mark())
+        }
     }
 
     private let settings: Settings
     private let terms: CustomerActions.ImportTerms
-    private var share: ImportShare?
+    private var share: ImportShare
     private var queue: ImportQueue?
     private var progress = ImportProgress()
     /// As the last step left it.
@@ -97,7 +102,7 @@ package struct ImportWork: JobRunner {
 
     private init(_ settings: Settings) {
         self.settings = settings
-        share = settings.lookup.pace.isFixed ? nil : ImportShare(settings.lookup.client)
+        share = ImportShare(settings.lookup.client)
         terms = CustomerActions.ImportTerms(
             sequence: SequenceGenerator(clock: settings.clock, node: .random(in: 0...UInt16.max)),
             clock: settings.clock, tells: settings.sendsEvents)
@@ -128,7 +133,7 @@ package struct ImportWork: JobRunner {
 
     private mutating func go(_ known: Job, _ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
         let asOf = known.parameters["as_of_ms"]?.intValue ?? settings.file.modified
-        try share?.renew(isJob: true, on: connection)
+        try share.renew(isJob: true, on: connection)
         do {
             if queue == nil {
                 queue = try ImportQueue(
@@ -161,7 +166,7 @@ package struct ImportWork: JobRunner {
     ) throws -> JobStep {
         var progress = progress
         let (file, refusedRows) = (settings.file, settings.refusedRows)
-        let isOver = (queue?.isAtEnd ?? false) && items.count == queue?.items.count
+        let isAtEnd = (queue?.isAtEnd ?? false) && items.count == queue?.items.count
         job = try lease.step(on: connection) { job, _ in
             let done = try body(connection)
             let isNew = done?.isNew ?? false
@@ -171,8 +176,12 @@ package struct ImportWork: JobRunner {
             job.cursor = progress.words
             job.counts = JobCounts(
                 matched: progress.rows, queued: progress.imported, skipped: progress.unknown + progress.refused)
-            job.fraction = isOver ? 1 : file.share(progress.position.offset)
-            if isOver { job.state = .done }
+            job.fraction = isAtEnd ? 1 : file.share(progress.position.offset)
+            // Rejected rows commit in a step before the last one, which takes from their file what did not.
+            if isAtEnd, rejected.isEmpty {
+                try refusedRows.finish(progress.refusedMark)
+                job.state = .done
+            }
             if isNew { FailPoint.importBeforeCommit.pass() }
         }.job
         FailPoint.importAfterCommit.pass()

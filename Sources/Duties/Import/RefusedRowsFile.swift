@@ -6,8 +6,9 @@ import Synchronization
 
 /// The rows that need a person, with the reasons, as a table of its own. Only its owner can read it.
 ///
-/// A step of the job writes behind what the steps before wrote, before it commits; what a step wrote that did not commit is
-/// written once more by the next one. What this import did not write, a file or a change, is never written over.
+/// A step of the job writes behind what the committed steps wrote, before it commits. What it writes stands in a file of its own
+/// first, `PATH.uncommitted`: so the next step knows rows that did not commit, and takes them away, whatever comes of them then.
+/// What this import did not write, a file or a change, is never written over.
 package final class RefusedRowsFile: Sendable {
     package let path: String
     private let heading: String
@@ -56,8 +57,6 @@ package final class RefusedRowsFile: Sendable {
         var goesOn = false
         /// Of the file as this object left it.
         var stamp: Stamp?
-        /// Whether something is behind what this object wrote, which is compared with what comes next.
-        var hasRest = false
         /// The mark behind which a file that was taken away began anew; until a step commits, it is given again.
         var anew: Mark?
     }
@@ -101,10 +100,33 @@ package final class RefusedRowsFile: Sendable {
         let known = state.withLock { $0 }
         guard let former = known.former else { throw taken }
         try compare(descriptor, with: former, stamp.size)
-        // What is behind the mark of a job that goes on is compared with what the next steps write.
+        // What is behind the mark of a job that goes on is looked at when the next row is written.
         if known.goesOn { return }
-        guard stamp.size == former.bytes else { throw changed }
+        guard try isOurs(descriptor, behind: former.bytes, stamp.size) else { throw changed }
         guard unlink(path) == 0 else { throw failure() }
+        try removeStep()
+    }
+
+    /// Ends the file: what did not commit goes, so that it has the rows of the committed steps alone.
+    ///
+    /// - Parameter mark: of the rows of the committed steps.
+    func finish(_ mark: Mark) throws(Failure) {
+        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            guard errno == ENOENT || errno == ELOOP else { throw failure() }
+            return try removeStep()
+        }
+        defer { close(descriptor) }
+        // Of a file that began anew, this object knows where its own rows end.
+        let base = state.withLock { $0.anew == mark ? Mark() : mark }
+        let stamp = try stamp(descriptor)
+        // What a person added stays.
+        if stamp.size > base.bytes, try isOurs(descriptor, behind: base.bytes, stamp.size) {
+            guard base.bytes == 0 ? unlink(path) == 0 : ftruncate(descriptor, off_t(base.bytes)) == 0 else {
+                throw failure()
+            }
+        }
+        try removeStep()
     }
 
     /// - Parameter mark: of the rows of the committed steps.
@@ -129,31 +151,91 @@ package final class RefusedRowsFile: Sendable {
         let base = isAnew ? Mark() : mark
         let lines = rows.map { CSVTable.line([String($0.line), $0.reason] + $0.fields) }
         let bytes = Array(((base.bytes == 0 ? heading : "") + lines.joined()).utf8)
-        let end = base.bytes + Int64(bytes.count)
-        var hasRest = false
-        if stamp == known.stamp, !known.hasRest {
-            guard ftruncate(descriptor, off_t(base.bytes)) == 0 else { throw failure() }
-        } else {
+        if stamp != known.stamp {
             try compare(descriptor, with: base, stamp.size)
-            try compare(descriptor, with: bytes, behind: base.bytes)
-            hasRest = stamp.size > end
+            guard try isOurs(descriptor, behind: base.bytes, stamp.size) else { throw changed }
         }
+        guard ftruncate(descriptor, off_t(base.bytes)) == 0 else { throw failure() }
+        try noteStep(bytes)
+        try RefusedRowsFile.write(bytes, to: descriptor, at: base.bytes, else: failure)
+        let left = try self.stamp(descriptor)
+        state.withLock { state in
+            state.stamp = left
+            if isAnew { state.anew = mark }
+        }
+        return base.adding(bytes)
+    }
+
+    private static func write(
+        _ bytes: [UInt8], to descriptor: CInt, at offset: Int64, else failure: () -> Failure
+    ) throws(Failure) {
         var done = 0
         while done < bytes.count {
             let count = bytes[done...].withUnsafeBytes {
-                pwrite(descriptor, $0.baseAddress, $0.count, off_t(base.bytes) + off_t(done))
+                pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset) + off_t(done))
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw failure() }
             done += count
         }
         guard fsync(descriptor) == 0 else { throw failure() }
-        let left = try self.stamp(descriptor)
-        state.withLock { state in
-            (state.stamp, state.hasRest) = (left, hasRest)
-            if isAnew { state.anew = mark }
+    }
+
+    // MARK: - What may not have committed
+
+    private var stepPath: String { "\(path).uncommitted" }
+    /// The first line of the rows of a step.
+    private static let stepHeading = Array("entitled: rows of a step of an import, which may not have committed\n".utf8)
+
+    /// Puts down what the step is about to write.
+    private func noteStep(_ bytes: [UInt8]) throws(Failure) {
+        let descriptor = open(stepPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { throw stepFailure() }
+        defer { close(descriptor) }
+        _ = try stamp(descriptor)
+        // A part of the heading is what a process left that was killed here.
+        let found = try read(descriptor, at: 0, atMost: RefusedRowsFile.stepHeading.count)
+        guard RefusedRowsFile.stepHeading.starts(with: found) else {
+            throw Failure(
+                description: "cannot write \(stepPath): a file that this import did not write is there; move it away")
         }
-        return base.adding(bytes)
+        guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else { throw stepFailure() }
+        try RefusedRowsFile.write(RefusedRowsFile.stepHeading + bytes, to: descriptor, at: 0, else: stepFailure)
+    }
+
+    /// Whether all that is behind the committed steps is what a step wrote, or a part of it.
+    private func isOurs(_ descriptor: CInt, behind offset: Int64, _ size: Int64) throws(Failure) -> Bool {
+        guard size > offset else { return size == offset }
+        let step = open(stepPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard step >= 0 else { return false }
+        defer { close(step) }
+        let heading = Int64(RefusedRowsFile.stepHeading.count)
+        let noted = try stamp(step).size - heading
+        let found = try read(step, at: 0, atMost: Int(heading))
+        guard noted >= size - offset, found.elementsEqual(RefusedRowsFile.stepHeading) else { return false }
+        var place: Int64 = 0
+        while place < size - offset {
+            let count = Int(min(1 << 20, size - offset - place))
+            let found = try read(descriptor, at: offset + place, atMost: count)
+            let wanted = try read(step, at: heading + place, atMost: count)
+            guard !found.isEmpty, found.elementsEqual(wanted) else { return false }
+            place += Int64(found.count)
+        }
+        return true
+    }
+
+    private func removeStep() throws(Failure) {
+        let step = open(stepPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard step >= 0 else { return }
+        defer { close(step) }
+        // Another program's file of this name stays.
+        let found = try read(step, at: 0, atMost: RefusedRowsFile.stepHeading.count)
+        guard RefusedRowsFile.stepHeading.starts(with: found) else { return }
+        guard unlink(stepPath) == 0 || errno == ENOENT else { throw stepFailure() }
+    }
+
+    private func stepFailure() -> Failure {
+        Failure(description: "cannot write \(stepPath): \(String(cString: strerror(errno)))")
     }
 
     /// The file, made now or there already and this import's to write to.
@@ -187,13 +269,6 @@ package final class RefusedRowsFile: Sendable {
             found = found.adding(part)
         }
         guard found.hash == wanted else { throw changed }
-    }
-
-    /// Throws unless what is behind the committed steps begins with these bytes, or is a part of them, as a step leaves it that did
-    /// not commit. What is behind them stays, and is compared with the rows of the steps after this one.
-    private func compare(_ descriptor: CInt, with bytes: [UInt8], behind offset: Int64) throws(Failure) {
-        let found = try read(descriptor, at: offset, atMost: bytes.count)
-        guard bytes.starts(with: found) else { throw changed }
     }
 
     private func read(_ descriptor: CInt, at offset: Int64, atMost count: Int) throws(Failure) -> ArraySlice<UInt8> {

@@ -40,25 +40,76 @@ struct RefusedRowsFileTests {
         #expect(second.bytes == Self.rows(1...3).utf8.count)
     }
 
-    /// A process was killed in a step; the next one finds a part of its rows, or more than its first step has.
-    @Test(arguments: [rows(1...3).dropLast(3), rows(1...6)[...], rows(1...2)[...]])
-    func `what did not commit is written once more by the next process`(left: Substring) throws {
+    private var stepPath: String { "\(path).uncommitted" }
+
+    /// As another process finds it, to whom a file that was not touched since is as new.
+    private func leave(_ text: some StringProtocol) throws {
+        try String(text).write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    /// A process was killed in a step: of its three rows the next one finds all, a part, or none.
+    @Test(arguments: [0, 1, 3, 13, 22, 30])
+    func `what did not commit goes, whatever the next process writes`(missing: Int) throws {
         defer { remove() }
         let first = try write(1...2, behind: RefusedRowsFile.Mark())
-        try String(left).write(toFile: path, atomically: true, encoding: .utf8)
-        let second = try write(3...4, behind: first)
-        _ = try write(5...6, behind: second)
-        #expect(text == Self.rows(1...6))
+        _ = try write(3...5, behind: first)
+        #expect(text == Self.rows(1...5))
+        try leave(String(decoding: text.utf8.dropLast(missing), as: UTF8.self))
+        // Row 3 is imported at the second try.
+        let second = try write(4...4, behind: first)
+        #expect(text == Self.rows(1...2) + "4,why,u4\r\n")
+        _ = try write(6...6, behind: second)
+        #expect(text == Self.rows(1...2) + "4,why,u4\r\n6,why,u6\r\n")
+    }
+
+    @Test func `at the end the file has the rows of the committed steps alone`() throws {
+        defer { remove() }
+        let first = try write(1...2, behind: RefusedRowsFile.Mark())
+        _ = try write(3...5, behind: first)
+        try leave(text)
+        try file.finish(first)
+        #expect(text == Self.rows(1...2) && !FileManager.default.fileExists(atPath: stepPath))
+        // Where there are none, there is no file.
+        try FileManager.default.removeItem(atPath: path)
+        _ = try write(1...2, behind: RefusedRowsFile.Mark())
+        try file.finish(RefusedRowsFile.Mark())
+        #expect(!FileManager.default.fileExists(atPath: path) && !FileManager.default.fileExists(atPath: stepPath))
+        try file.finish(RefusedRowsFile.Mark())
+    }
+
+    @Test func `what a person wrote stays at the end, and so does another program's file of that name`() throws {
+        defer { remove() }
+        let first = try write(1...2, behind: RefusedRowsFile.Mark())
+        try leave(text + "9,done,u9\r\n")
+        try file.finish(first)
+        #expect(text == Self.rows(1...2) + "9,done,u9\r\n")
+        try leave(Self.rows(1...2))
+        try "minutes\n".write(toFile: stepPath, atomically: true, encoding: .utf8)
+        #expect {
+            try write(3...3, behind: first)
+        } throws: {
+            "\($0)".contains("refused.csv.uncommitted: a file that this import did not write")
+        }
+        try file.finish(first)
+        #expect(try String(contentsOfFile: stepPath, encoding: .utf8) == "minutes\n" && text == Self.rows(1...2))
+    }
+
+    @Test func `the rows of a step are noted for their owner alone`() throws {
+        defer { remove() }
+        _ = try write(1...2, behind: RefusedRowsFile.Mark())
+        let noted = try String(contentsOfFile: stepPath, encoding: .utf8)
+        #expect(noted.hasSuffix("committed\n" + Self.rows(1...2)))
+        let mode = try FileManager.default.attributesOfItem(atPath: stepPath)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
     }
 
     @Test func `what a person added behind rows that did not commit stays`() throws {
         defer { remove() }
         let first = try write(1...2, behind: RefusedRowsFile.Mark())
+        _ = try write(3...3, behind: first)
         let worked = Self.rows(1...3) + "9,done,u9\r\n"
-        try worked.write(toFile: path, atomically: true, encoding: .utf8)
-        let second = try write(3...3, behind: first)
-        #expect(text == worked)
-        for _ in 0..<2 { #expect(throws: RefusedRowsFile.Failure.self) { try write(4...4, behind: second) } }
+        try leave(worked)
+        for _ in 0..<2 { #expect(throws: RefusedRowsFile.Failure.self) { try write(3...3, behind: first) } }
         #expect(text == worked)
     }
 

@@ -22,8 +22,8 @@ struct ImportCommand: ParsableCommand {
             + " if you have them, aliases, environment, first_seen, attributes.NAME. For each row Apple is asked for the whole"
             + " history of the purchase, which is verified and applied like anything that Apple sends, and the customer becomes"
             + " its owner. No webhooks are sent, except with --send-events. Half of what Apple allows an app is left to the"
-            + " workers and the api, four fifths while accounts wait for Apple, unless --rate says otherwise; imports of one"
-            + " app share the rest. The import is a job in the database: the same command line, run again after an"
+            + " workers and the api, four fifths while accounts wait for Apple; imports of one app share the rest, of which"
+            + " --rate makes less. The import is a job in the database: the same command line, run again after an"
             + " interruption, continues it; importing a file again changes nothing. Rejected rows are written to a file of"
             + " their own, with the reasons; a file that another import or program wrote, or a person changed, is not written"
             + " over. The app needs server_api.",
@@ -37,9 +37,9 @@ struct ImportCommand: ParsableCommand {
     @Flag("--dry-run", "Ask Apple and count; write nothing.") private var isDry: Bool
     @Flag("--send-events", "Send events of everything that is new, however old it is.") private var sendsEvents: Bool
     @Option(
-        "--rate", .integer(1...80, "N"),
-        "Maximum requests to Apple per second; default: half of Apple's limit for each kind of request, shared with other imports"
-            + " of the app, and a fifth while accounts wait.")
+        "--rate", .integer(1...50, "N"),
+        "Maximum requests to Apple per second, of all kinds together; never more than the imports' share, which in production is 25"
+            + " of each kind, 10 while accounts wait, and a tenth of that in the sandbox.")
     private var rate: Int?
     @Option("--refused", .file, "Write rejected rows to this file; default: FILE.refused.csv.")
     private var refusedPath: String?
@@ -59,8 +59,7 @@ struct ImportCommand: ParsableCommand {
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
             app, verifier: verifier, readFile: context.surroundings.readFile,
-            share: rate == nil ? .imports(count: 1, accountsWait: false) : .process,
-            logger: .silent, metrics: Metrics())
+            share: .imports(count: 1, accountsWait: false), logger: .silent, metrics: Metrics())
         defer { access.close() }
         let lookup = ImportLookup(
             client: access.client,
@@ -140,6 +139,13 @@ struct ImportCommand: ParsableCommand {
         }
         try tellOthers(besides: opened.job.id, on: connection, context)
         let job = try attend(opened.job, settings, on: connection, context)
+        if job.state == .cancelled {
+            do {
+                try settings.finishRefusedRows(of: job)
+            } catch {
+                throw CommandFailure("\(error)")
+            }
+        }
         if job.state == .failed {
             throw CommandFailure("job \(job.id) stopped: \(job.error ?? ""); the same command line resumes it")
         }
@@ -156,10 +162,8 @@ struct ImportCommand: ParsableCommand {
         guard !context.json else { return }
         for job in try ImportShare.running(appID, on: connection) where job.id != own {
             context.terminal.print(
-                "another import of this app runs: job \(job.id); "
-                    + (rate == nil
-                        ? "they share what imports may ask Apple, so both take longer"
-                        : "what --rate says counts for this one by itself"))
+                "another import of this app runs: job \(job.id); they share what imports may ask Apple, so both take"
+                    + " longer")
         }
     }
 

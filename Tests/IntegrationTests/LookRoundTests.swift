@@ -66,6 +66,8 @@ import Testing
         let (one, other) = (try PlayedHistory(installation, []), try PlayedHistory(installation, []))
         let round = LookRound([line(one, 100), line(other, 100)], Cancellation())
         #expect(throws: Full.self) { try round.run { _ in throw Full() } }
+        // At once, not when the time of a round is over.
+        #expect(ContinuousClock.now - round.began < LookRound.time)
         let begun = one.calls.count + other.calls.count
         #expect(begun < 200 && round.outcome(0).left + round.outcome(1).left == 200 - begun)
     }

@@ -42,13 +42,11 @@ package enum ChangeRedaction {
     private static let updateJobs = """
         UPDATE entitled.job j SET target = t.target, reason = t.reason, error = t.error,
             request = CASE WHEN t.has_key THEN j.request ELSE 'change ' || j.id END,
-            idempotency_key = CASE WHEN t.has_key THEN j.idempotency_key WHEN t.has_hash THEN '\(ChangeTable.takenKey)'
-                ELSE 'change ' || j.id END,
-            request_hash = CASE WHEN t.has_hash THEN j.request_hash
-                ELSE uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) END,
+            idempotency_key = CASE WHEN t.has_key THEN j.idempotency_key ELSE 'change ' || j.id END,
+            request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
             parameters = coalesce(t.parameters, j.parameters), outcome = t.outcome
-        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[], $6::text[], $7::text[], $8::bool[])
-            AS t(id, target, reason, error, has_key, parameters, outcome, has_hash)
+        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[], $6::text[], $7::text[])
+            AS t(id, target, reason, error, has_key, parameters, outcome)
         WHERE j.id = t.id
         """
 
@@ -235,7 +233,6 @@ package enum ChangeRedaction {
             updateJobs,
             columns(found) + [
                 .bools(found.map(\.keepsKey)), .texts(found.map(\.parameters)), .texts(found.map(\.outcome)),
-                .bools(found.map(\.keepsHash)),
             ])
         return found.map(\.id)
     }
@@ -257,8 +254,6 @@ package enum ChangeRedaction {
         let message: String?
         /// A key that says nothing of the customer goes on telling repetitions, so that nothing is done twice.
         let keepsKey: Bool
-        /// A request that names the customer by its key alone is known again by its hash.
-        let keepsHash: Bool
         /// Of a change; nil: they stay.
         let parameters: String?
         /// Of a change: JSON.
@@ -342,15 +337,12 @@ package enum ChangeRedaction {
             let parameters = try row.optionalText("parameters")
             let asked = isTarget ? parameters.map { withoutPurchases($0, purchases) } : named(parameters, purchases)
             guard isTarget || replaced != texts || told != outcome || asked != nil else { return nil }
-            // What was asked for and why: all that the hash is of, but for the target, which is another one.
-            let request = [parameters, texts[0]].compactMap { $0 }.joined(separator: "\n")
             return Redacted(
                 id: try row.int("id"), target: isTarget ? all[target] ?? target : target, reason: replaced[0],
                 message: replaced[1],
                 // The customer may come back under the id: the deletion that is asked for once more is no other one. Without its
                 // key a list of rows that goes on ends, since it would end as if it had found all of them.
                 keepsKey: try replaced[2] == texts[2] && (isTarget ? row.bool("is_deletion") : asked == nil),
-                keepsHash: !isTarget && asked == nil && replaced[2] != texts[2] && all.ids(in: request).isEmpty,
                 parameters: asked, outcome: told)
         }
     }

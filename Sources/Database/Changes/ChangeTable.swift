@@ -66,6 +66,16 @@ package enum ChangeTable {
         SELECT u.name FROM entitled.console_user u, settings WHERE u.name = $1 FOR NO KEY UPDATE OF u
         """
 
+    /// What an operator asked for who had the name before is no repetition.
+    private static let selectRepeated = """
+        SELECT id, request_hash FROM entitled.job
+        WHERE made_by = $1 AND idempotency_key = $2 AND (
+            state = 'running'
+            OR coalesce(finished_ms, created_ms) > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 86400000)
+            AND created_ms >= coalesce((SELECT u.created_ms FROM entitled.console_user u WHERE u.name = $1), 0)
+        ORDER BY id DESC LIMIT 1
+        """
+
     private static let insert = """
         INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, reason,
             idempotency_key, request_hash, credential, address, user_agent)
@@ -73,6 +83,23 @@ package enum ChangeTable {
         FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
         RETURNING id
         """
+
+    /// What was asked for under this key before; nil: nothing, or it ended more than a day ago.
+    package static func answer(
+        toRepetitionBy user: String, under idempotencyKey: String, fingerprint: [UInt8],
+        on connection: PostgresConnection
+    ) throws -> Answer? {
+        try answer(toRepetitionBy: user, under: idempotencyKey, fingerprints: [fingerprint], on: connection)
+    }
+
+    private static func answer(
+        toRepetitionBy user: String, under idempotencyKey: String, fingerprints: [[UInt8]],
+        on connection: PostgresConnection
+    ) throws -> Answer? {
+        try connection.query(selectRepeated, [.text(user), .text(idempotencyKey)]).first.map { known in
+            fingerprints.contains(try known.bytes("request_hash")) ? .repeated(try known.int("id")) : .mismatch
+        }
+    }
 
     /// Writes a request down, once for each key until a day after its end.
     ///

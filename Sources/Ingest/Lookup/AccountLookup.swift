@@ -190,15 +190,20 @@ package struct AccountLookup: Sendable {
     }
 
     /// All transactions of an account; nil where Apple does not know the transaction.
+    ///
+    /// - Parameters:
+    ///   - options: of each page, made when its turn has come: a slow pace must not use up the time of its request.
+    ///   - pace: waits for the turn of a page.
     package func history(
-        of id: String, in environment: StoreEnvironment, _ options: CallOptions, pace: () -> Void = {}
+        of id: String, in environment: StoreEnvironment, _ options: @autoclosure () -> CallOptions,
+        pace: () -> Void = {}
     ) throws(ServerAPIError) -> [SignedItem<TransactionPayload>]? {
         try AccountLookup.known { () throws(ServerAPIError) in
             var items: [SignedItem<TransactionPayload>] = []
             var (revision, seen): (String?, Set<String>) = (nil, [])
             while true {
                 pace()
-                let page = try client.transactionPage(of: id, after: revision, in: environment, options)
+                let page = try client.transactionPage(of: id, after: revision, in: environment, options())
                 items += page.transactions
                 guard page.hasMore else { return items }
                 guard let next = page.revision, next.utf8.count <= 4096, seen.insert(next).inserted else {

@@ -90,50 +90,6 @@ import Testing
         #expect(try bench.audit().first?.hasSuffix("refused \(id)") == true)
     }
 
-    private func askForAll(reason: String, key: String) throws -> ChangeTable.Answer {
-        let selection = BulkSelection(.deliveries(DeliveryQuery.Filter(), event: nil), until: 1_795_730_400_000)
-        return try ChangeTable.ask(
-            ChangeFixture.request(.bulkResend, "deliveries", selection.json, reason: reason, key: key),
-            on: bench.console())
-    }
-
-    private func deleteAnna() throws {
-        let deletion = try actions.delete("anna", on: worker)
-        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
-        while try erasure.step(deletion.id, on: worker) == .more {}
-    }
-
-    @Test func `one about others whose key names the customer goes on, and is known when it is asked for again`() throws
-    {
-        guard case .asked(let id) = try askForAll(reason: "an outage", key: "after-anna-1") else {
-            throw TestFailure("it was not asked for")
-        }
-        try deleteAnna()
-        try expectNothingOfAnna(rows: 1)
-        #expect(try askForAll(reason: "an outage", key: "after-anna-1") == .repeated(id))
-        let ended = try run(id)
-        #expect(ended.state == .done, "\(ended)")
-        #expect(try askForAll(reason: "an outage", key: "after-anna-1") == .repeated(id))
-        // Another request is another one.
-        guard case .asked(let other) = try askForAll(reason: "another outage", key: "after-anna-2") else {
-            throw TestFailure("it was taken for a repetition")
-        }
-        #expect(other != id)
-    }
-
-    @Test func `one whose reason names the customer, too, keeps no hash, and ends`() throws {
-        guard case .asked(let id) = try askForAll(reason: "asked by anna", key: "after-anna-1") else {
-            throw TestFailure("it was not asked for")
-        }
-        let hash = "SELECT encode(request_hash, 'hex') FROM entitled.job"
-        let before = try bench.database.texts(hash)
-        try deleteAnna()
-        #expect(try bench.database.texts(hash) != before)
-        let ended = try run(id)
-        #expect(ended.state == .failed && ended.error?.contains("was deleted") == true, "\(ended)")
-        try expectNothingOfAnna(rows: 2)
-    }
-
     @Test func `one of a customer who is there is done`() throws {
         let ended = try run(try ask())
         #expect(ended.state == .done)

@@ -59,7 +59,7 @@ package enum ValueKind: Sendable {
         case .choice(let words, _): words.contains(text)
         case .time: Timestamp.parse(text) != nil
         case .moment: TimeArgument(text: text) != nil
-        case .timeZone: TimeZoneName(text).flatMap(TimeZoneDatabase.zone) != nil
+        case .timeZone: TimeZoneDatabase.zone(named: text) != nil
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
         case .duration(let range): Duration(text: text).map(range.contains) ?? false
         }

@@ -222,11 +222,6 @@ package final class ConsolePages: HTTPHandler, Service {
         return form
     }
 
-    /// Nil for the name of no zone that this host knows.
-    private static func zone(_ name: String?) -> LocalZone? {
-        name.flatMap { TimeZoneName($0) }.flatMap(TimeZoneDatabase.zone)
-    }
-
     /// - Parameter name: of the operator, as a proxy says.
     private func answer(
         _ asked: Asked, _ request: HTTPRequest, query: Form, form: Form, named name: String?,
@@ -250,7 +245,7 @@ package final class ConsolePages: HTTPHandler, Service {
             viewer: route.access == .operators
                 ? found.map { PageViewer(session: $0.session, role: $0.role, zone: $0.zone) } : nil,
             cookie: cookie, settings: settings, desk: desk, origin: asked.origin,
-            clock: PageClock(now: clock.now(), zone: found.flatMap { ConsolePages.zone($0.zone) } ?? .utc),
+            clock: PageClock(now: clock.now(), zone: found.flatMap { TimeZoneDatabase.zone(named: $0.zone) } ?? .utc),
             connection: connection)
         switch try answer(route, call) {
         case .page(let page):

@@ -25,6 +25,11 @@ package enum TimeZoneDatabase {
         return Set(names).sorted { $0.text < $1.text }
     }()
 
+    /// The same for a text; nil, too, for what is no name.
+    package static func zone(named text: String?) -> LocalZone? {
+        text.flatMap { TimeZoneName($0) }.flatMap { zone($0) }
+    }
+
     /// Nil where this host does not know the zone. Read once in the life of a process.
     ///
     /// Zones of `right/` count leap seconds, which no instant here does.

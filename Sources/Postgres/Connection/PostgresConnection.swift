@@ -231,13 +231,18 @@ package final class PostgresConnection {
     private func failure(_ result: OpaquePointer, commits: Bool) -> PostgresError {
         let sqlstate = PostgresConnection.field("C", result)
         let message = PostgresConnection.field("M", result) ?? PostgresError.firstLine(PQresultErrorMessage(result))
+        // The connection of a coordinator to a node failed, for example: the session with the coordinator goes on.
+        let isOfOtherServer =
+            sqlstate?.hasPrefix("08") == true && PostgresConnection.field("V", result) == "ERROR"
         let isLost =
-            PQstatus(handle) != CONNECTION_OK || sqlstate.map { PostgresCause(sqlstate: $0).endsSession } ?? true
+            PQstatus(handle) != CONNECTION_OK
+            || sqlstate.map { PostgresCause(sqlstate: $0).endsSession && !isOfOtherServer } ?? true
         if isLost { isBroken = true }
         let isUnknown = sqlstate.map(PostgresError.unknownOutcomes.contains) ?? false
         return PostgresError(
             isLost ? .connection : .query, String(message.prefix(500)), sqlstate: sqlstate,
-            constraint: PostgresConnection.field("n", result), outcomeUnknown: isUnknown || (isLost && commits))
+            constraint: PostgresConnection.field("n", result),
+            outcomeUnknown: isUnknown || ((isLost || isOfOtherServer) && commits))
     }
 
     /// A field of an error, by its letter in the protocol (manual, 55.8).

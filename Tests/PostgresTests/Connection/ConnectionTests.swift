@@ -169,6 +169,22 @@ import Testing
 }
 
 @Suite struct `lost connections` {
+    /// As a coordinator tells that one of its nodes is away.
+    @Test func `a server that lost its connection to another one is still there`() throws {
+        let connection = try TestCluster.shared.makeDatabase().connect()
+        let raise = "DO $$ BEGIN RAISE EXCEPTION 'connection to the node failed' USING ERRCODE = '08006'; END $$"
+        let alone = try #require(throws: PostgresError.self) { try connection.query(raise) }
+        #expect(alone.kind == .query && alone.fault == .away && !alone.isConnectionLost)
+        // Whether a node committed what it was sent is not known.
+        #expect(alone.outcomeUnknown)
+        let within = try #require(throws: PostgresError.self) {
+            try connection.transaction { try connection.query(raise) }
+        }
+        #expect(within.fault == .away && !within.outcomeUnknown)
+        #expect(connection.isAlive && !connection.isInTransaction)
+        #expect(try connection.query("SELECT 1").one().int(0) == 1)
+    }
+
     @Test func `a backend that is terminated leaves the outcome of a bare statement open`() throws {
         let database = try TestCluster.shared.makeDatabase()
         let busy = Running { try database.connect().query("SELECT pg_sleep(60)") }

@@ -1,0 +1,26 @@
+import Postgres
+import Synchronization
+
+/// The groups of the database that a process is connected to: read with its first connection, and the same from then on.
+package final class LaneGrouping: Sendable {
+    private let state: Mutex<LaneGroups?>
+
+    /// - Parameter groups: nil: as the database says.
+    package init(_ groups: LaneGroups? = nil) {
+        state = Mutex(groups)
+    }
+
+    /// Nil until they are read.
+    package var known: LaneGroups? { state.withLock { $0 } }
+
+    /// - Throws: `PostgresError` where they were not read before and cannot be read now.
+    package func groups(on connection: PostgresConnection) throws -> LaneGroups {
+        if let known { return known }
+        let read = try LaneGroups.read(on: connection)
+        return state.withLock { known in
+            let groups = known ?? read
+            known = groups
+            return groups
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import Base
+import Database
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct LaneGroupsTests {
+    /// Groups whose shards are drawn for each lane, as many as may be.
+    private static func drawn(_ seed: UInt64) throws -> (groups: LaneGroups, shards: [Lane: Int64]) {
+        var random = SplitMix(state: seed)
+        let choices = (0..<Int.random(in: 1...256, using: &random)).map { _ in
+            Int64.random(in: .min ... .max, using: &random)
+        }
+        let shards = Dictionary(uniqueKeysWithValues: Lane.all.map { ($0, choices.randomElement(using: &random) ?? 0) })
+        return (try #require(LaneGroups(shards: shards)), shards)
+    }
+
+    private struct SplitMix: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9e37_79b9_7f4a_7c15
+            var mixed = state
+            mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+            mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+            return mixed ^ (mixed >> 31)
+        }
+    }
+
+    @Test(arguments: 0..<UInt64(50))
+    func `every lane lies in exactly one group, and with the lanes of its shard alone`(seed: UInt64) throws {
+        let (groups, shards) = try Self.drawn(seed)
+        let lists = (0..<groups.count).map(groups.lanes)
+        #expect(lists.allSatisfy { !$0.isEmpty })
+        #expect(lists.flatMap { $0 }.sorted() == Lane.all)
+        for (number, lanes) in lists.enumerated() {
+            #expect(Set(lanes.map { shards[$0] }).count == 1)
+            #expect(lanes.allSatisfy { groups.group(of: $0) == number })
+        }
+        // In the order of the shards.
+        let order = lists.compactMap { $0.first.flatMap { shards[$0] } }
+        #expect(order == order.sorted() && Set(order).count == order.count)
+    }
+
+    @Test(arguments: 0..<UInt64(50))
+    func `splitting loses nothing, and each part is of one group, in ascending order`(seed: UInt64) throws {
+        let (groups, _) = try Self.drawn(seed)
+        var random = SplitMix(state: seed &+ 1000)
+        let lanes = (0..<Int.random(in: 0...400, using: &random)).map { _ in
+            Lane(number: .random(in: 0...255, using: &random))
+        }
+        let elements = Array(lanes.enumerated())
+        let parts = groups.split(elements) { $0.element }
+        #expect(parts.map(\.group) == Set(lanes.map(groups.group)).sorted())
+        #expect(parts.flatMap(\.elements).map(\.offset).sorted() == elements.map(\.offset))
+        for part in parts {
+            #expect(part.elements.allSatisfy { groups.group(of: $0.element) == part.group })
+            #expect(part.elements.map(\.offset) == part.elements.map(\.offset).sorted())
+        }
+        #expect(groups.together(lanes).map(groups.group) == lanes.map(groups.group).sorted())
+    }
+
+    @Test func `one Postgres has one group, whose part is what was given`() {
+        let lanes = [9, 200, 0, 9].map { Lane(number: $0) }
+        let parts = LaneGroups.one.split(lanes)
+        #expect(parts.map(\.elements) == [lanes] && LaneGroups.one.isOne)
+        #expect(LaneGroups.one.lanes(of: 0) == Lane.all)
+        #expect(LaneGroups.one.split([]).isEmpty)
+    }
+
+    @Test func `a lane without a shard makes no groups`() {
+        let shards = Dictionary(uniqueKeysWithValues: Lane.all.dropLast().map { ($0, Int64(1)) })
+        #expect(LaneGroups(shards: shards) == nil)
+    }
+
+    // MARK: - Of a database
+
+    @Test func `a database without the extension has one group, for each role that asks`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        for role in ["entitled_worker", "entitled_ingest", "entitled_api"] {
+            #expect(try LaneGroups.read(on: database.connect(role: role)) == .one)
+        }
+    }
+
+    /// The names by which a coordinator says where lanes lie, with four shards. Tables lie where they lay.
+    private func makeCoordinator(of database: TestDatabase, isDistributed: Bool, lacking lane: Int = -1) throws {
+        try database.connect().execute(
+            script: """
+                SET allow_system_table_mods = on;
+                CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char");
+                GRANT SELECT ON pg_catalog.pg_dist_partition TO public;
+                INSERT INTO pg_catalog.pg_dist_partition
+                VALUES ('entitled.lane'::regclass, '\(isDistributed ? "h" : "n")'), ('entitled.endpoint'::regclass, 'n');
+                CREATE FUNCTION pg_catalog.get_shard_id_for_distribution_column(t regclass, v anyelement) RETURNS bigint
+                LANGUAGE sql AS 'SELECT CASE WHEN v <> \(lane) THEN 102008 + v::bigint * 37 % 256 / 64 END';
+                """)
+    }
+
+    @Test func `a coordinator's groups are the shards of its lanes, and are read once`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try makeCoordinator(of: database, isDistributed: true)
+        let grouping = LaneGrouping()
+        #expect(grouping.known == nil)
+        let worker = try database.connect(role: "entitled_worker")
+        let groups = try grouping.groups(on: worker)
+        #expect(groups == TestGroups.four)
+        #expect(grouping.known == groups)
+        try database.execute("DROP TABLE pg_catalog.pg_dist_partition")
+        #expect(try grouping.groups(on: worker) == groups)
+        #expect(try LaneGrouping().groups(on: worker) == .one)
+    }
+
+    @Test func `a coordinator whose lanes are not distributed has one group`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try makeCoordinator(of: database, isDistributed: false)
+        #expect(try LaneGroups.read(on: database.connect(role: "entitled_worker")) == .one)
+    }
+
+    @Test func `a lane that has no shard is an error, and is asked for again`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try makeCoordinator(of: database, isDistributed: true, lacking: 17)
+        let grouping = LaneGrouping()
+        let worker = try database.connect(role: "entitled_worker")
+        #expect(throws: PostgresError.self) { try grouping.groups(on: worker) }
+        #expect(grouping.known == nil)
+    }
+}
+
+@Suite struct GroupRestsTests {
+    private let groups = TestGroups.four
+    private let parts = TestGroups.four.split(Lane.all)
+    private struct Fault: Error {}
+
+    @Test func `what fails of one group stops no other, and comes last the next time`() throws {
+        var rests = GroupRests()
+        var ran: [Int] = []
+        let failures = try rests.run(parts, of: groups) { part in
+            ran.append(part.group)
+            if part.group == 1 { throw Fault() }
+        }
+        #expect(ran == [0, 1, 2, 3] && failures.count == 1)
+        #expect(rests.ordered(parts).map(\.group) == [0, 2, 3, 1])
+    }
+
+    @Test func `a group rests four times as long as its failure took, and not for ever`() {
+        var rests = GroupRests()
+        let begun = ContinuousClock.now
+        rests.failed(2, of: groups, since: begun, at: begun + .seconds(2))
+        #expect(rests.isResting(2, at: begun + .seconds(9)) && !rests.isResting(2, at: begun + .seconds(10)))
+        #expect(!rests.isResting(1, at: begun + .seconds(3)))
+        rests.failed(2, of: groups, since: begun, at: begun + .seconds(600))
+        #expect(!rests.isResting(2, at: begun + .seconds(631)))
+        rests.succeeded(2)
+        #expect(!rests.isResting(2, at: begun + .seconds(601)))
+    }
+
+    @Test func `a resting group is not run`() throws {
+        var rests = GroupRests()
+        rests.failed(3, of: groups, since: .now - .seconds(60))
+        var ran: [Int] = []
+        #expect(try rests.run(parts, of: groups) { ran.append($0.group) }.isEmpty)
+        #expect(ran == [0, 1, 2])
+    }
+
+    @Test func `where all lanes are one group, and where the connection is lost, what fails is thrown`() {
+        var rests = GroupRests()
+        #expect(throws: Fault.self) { try rests.run(LaneGroups.one.split(Lane.all), of: .one) { _ in throw Fault() } }
+        #expect(!rests.isResting(0))
+        var ran: [Int] = []
+        #expect(throws: PostgresError.self) {
+            try rests.run(parts, of: groups) { part in
+                ran.append(part.group)
+                throw PostgresError(.connection, "gone")
+            }
+        }
+        #expect(ran == [0] && !rests.isResting(0))
+    }
+}

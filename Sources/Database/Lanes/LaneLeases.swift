@@ -14,6 +14,10 @@ package struct LaneLeases: Sendable {
     package private(set) var epochs: [Lane: Int64] = [:]
     /// How many workers shared the lanes at the last `maintain`, this one included.
     package private(set) var workers = 1
+    /// Which lanes lie together: leases of different groups are changed by statements of their own.
+    package var groups = LaneGroups.one
+    /// Short, because what is not renewed is lost soon.
+    private var rests = GroupRests(share: 1 / 2)
 
     package init(worker: [UInt8], host: String, duration: Duration, sealingKeys: [String] = []) {
         self.worker = worker
@@ -66,25 +70,28 @@ package struct LaneLeases: Sendable {
     private static let renew = """
         UPDATE entitled.lane l SET lease_until = clock_timestamp() + $4 * interval '1 millisecond'
         FROM unnest($1::int2[], $2::int8[]) AS t(lane, epoch)
-        WHERE l.lane = t.lane AND l.epoch = t.epoch AND l.owner = $3 RETURNING l.lane
+        WHERE l.lane = t.lane AND l.lane = ANY($1::int2[]) AND l.epoch = t.epoch AND l.owner = $3 RETURNING l.lane
         """
 
     private static let acquire = """
         WITH free AS MATERIALIZED (
-            SELECT lane, owner FROM entitled.lane WHERE lease_until < clock_timestamp()
+            SELECT lane, owner FROM entitled.lane WHERE lane = ANY($4::int2[]) AND lease_until < clock_timestamp()
             ORDER BY lane LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         UPDATE entitled.lane l
         SET owner = $2, epoch = l.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch, free.owner IS NOT NULL AS is_taken_over
+        FROM free WHERE l.lane = free.lane AND l.lane = ANY($4::int2[])
+        RETURNING l.lane, l.epoch, free.owner IS NOT NULL AS is_taken_over
         """
 
-    private static let anyFree = "SELECT EXISTS (SELECT 1 FROM entitled.lane WHERE lease_until < clock_timestamp())"
+    private static let anyFree = """
+        SELECT EXISTS (SELECT 1 FROM entitled.lane WHERE lane = ANY($1::int2[]) AND lease_until < clock_timestamp())
+        """
 
     private static let release = """
         UPDATE entitled.lane l SET owner = NULL, lease_until = '-infinity'
         FROM unnest($1::int2[], $2::int8[]) AS t(lane, epoch)
-        WHERE l.lane = t.lane AND l.epoch = t.epoch AND l.owner = $3
+        WHERE l.lane = t.lane AND l.lane = ANY($1::int2[]) AND l.epoch = t.epoch AND l.owner = $3
         """
 
     package struct Change: Sendable {
@@ -92,6 +99,17 @@ package struct LaneLeases: Sendable {
         /// Those of them that their former owner did not give back.
         package var takenOver: [Lane] = []
         package var lost: [Lane] = []
+        /// What failed of groups of lanes while others went on: their leases are as they were, and end by themselves.
+        package var failures: [any Error] = []
+    }
+
+    /// What is done for each group that some of these lanes are of.
+    private mutating func forEachGroup(
+        of lanes: [Lane], _ change: inout Change, _ body: (inout LaneLeases, [Lane], inout Change) throws -> Void
+    ) throws {
+        var rests = rests
+        defer { self.rests = rests }
+        change.failures += try rests.run(groups.split(lanes), of: groups) { try body(&self, $0.elements, &change) }
     }
 
     /// Renews what is owned, gives back what is more than a fair share, and takes what is free up to it.
@@ -101,17 +119,15 @@ package struct LaneLeases: Sendable {
         _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host), .texts(sealingKeys)])
         let share = try fairShare(on: connection)
         if epochs.count > share {
-            let surplus = Array(owned.suffix(epochs.count - share))
-            try release(surplus, on: connection)
-            change.lost += surplus
+            // Of as few groups as possible: fewer transactions at each cycle.
+            let surplus = Array(groups.together(owned).suffix(epochs.count - share))
+            try forEachGroup(of: surplus, &change) { leases, lanes, change in
+                try leases.release(lanes, on: connection)
+                change.lost += lanes
+            }
         } else if epochs.count < share {
-            let rows = try connection.query(
-                LaneLeases.acquire, [.int8(Int64(share - epochs.count)), .uuid(worker), .int8(duration.milliseconds)])
-            for row in rows {
-                let lane: Lane = try row.value("lane")
-                epochs[lane] = try row.int("epoch")
-                change.gained.append(lane)
-                if try row.bool("is_taken_over") { change.takenOver.append(lane) }
+            try forEachGroup(of: Lane.all, &change) { leases, lanes, change in
+                try leases.acquire(from: lanes, atMost: share - leases.epochs.count, on: connection, &change)
             }
         }
         if !change.gained.isEmpty {
@@ -120,9 +136,30 @@ package struct LaneLeases: Sendable {
         return change
     }
 
-    /// Whether a lane has no holder; much cheaper than `maintain`, so that it can be asked more often.
-    package func areAnyFree(on connection: PostgresConnection) throws -> Bool {
-        try connection.query(LaneLeases.anyFree).one().bool("exists")
+    private mutating func acquire(
+        from lanes: [Lane], atMost limit: Int, on connection: PostgresConnection, _ change: inout Change
+    ) throws {
+        guard limit > 0 else { return }
+        let rows = try connection.query(
+            LaneLeases.acquire,
+            [.int8(Int64(limit)), .uuid(worker), .int8(duration.milliseconds), .int2s(lanes.map(\.number))])
+        for row in rows {
+            let lane: Lane = try row.value("lane")
+            epochs[lane] = try row.int("epoch")
+            change.gained.append(lane)
+            if try row.bool("is_taken_over") { change.takenOver.append(lane) }
+        }
+    }
+
+    /// Whether a lane has no holder; much cheaper than `maintain`, so that it can be asked more often. Of a group that failed that is
+    /// found out by `maintain`.
+    package mutating func areAnyFree(on connection: PostgresConnection) throws -> Bool {
+        var (change, areAnyFree) = (Change(), false)
+        try forEachGroup(of: Lane.all, &change) { _, lanes, _ in
+            guard !areAnyFree else { return }
+            areAnyFree = try connection.query(LaneLeases.anyFree, [.int2s(lanes.map(\.number))]).one().bool("exists")
+        }
+        return areAnyFree
     }
 
     /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
@@ -133,8 +170,12 @@ package struct LaneLeases: Sendable {
     }
 
     private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws {
-        guard !epochs.isEmpty else { return }
-        let lanes = owned
+        try forEachGroup(of: owned, &change) { leases, lanes, change in
+            try leases.renew(lanes, on: connection, &change)
+        }
+    }
+
+    private mutating func renew(_ lanes: [Lane], on connection: PostgresConnection, _ change: inout Change) throws {
         let rows = try connection.query(
             LaneLeases.renew,
             [
@@ -153,11 +194,14 @@ package struct LaneLeases: Sendable {
 
     /// Gives these lanes back at once, for the next worker.
     package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws {
-        guard !lanes.isEmpty else { return }
-        _ = try connection.query(
-            LaneLeases.release,
-            [.int2s(lanes.map(\.number)), .int8s(lanes.map { epochs[$0] ?? 0 }), .uuid(worker)])
-        forget(lanes)
+        for part in groups.split(lanes) {
+            _ = try connection.query(
+                LaneLeases.release,
+                [
+                    .int2s(part.elements.map(\.number)), .int8s(part.elements.map { epochs[$0] ?? 0 }), .uuid(worker),
+                ])
+            forget(part.elements)
+        }
     }
 
     /// No longer counts for the others' share; what is owned stays owned.

@@ -47,6 +47,73 @@ import Testing
         #expect(lost.count == 0)
     }
 
+    // MARK: - In groups
+
+    @Test func `workers share the lanes of four groups fairly, and of as few groups as possible`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try database.guardFourGroups()
+        let workers = try (UInt8(1)...3).map { try TestWorker($0, in: database) }
+        for worker in workers { worker.leases.groups = TestGroups.four }
+        try settle(Array(workers.prefix(2)))
+        #expect(workers.map(\.count) == [128, 128, 0])
+        #expect(workers.prefix(2).allSatisfy { TestGroups.four.split($0.leases.owned).count == 2 })
+        try settle(workers)
+        #expect(workers.map(\.count).sorted() == [84, 86, 86])
+        #expect(Set(workers.flatMap(\.leases.owned)) == Set(Lane.all))
+        for worker in workers { try worker.leases.releaseAll(on: worker.connection) }
+        #expect(try database.crossings() == 0)
+    }
+
+    @Test func `a group whose rows cannot be changed keeps no lease of the others from being renewed`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let worker = try TestWorker(1, in: database)
+        worker.leases.groups = TestGroups.four
+        try worker.maintain()
+        let ends = "SELECT (extract(epoch FROM min(lease_until)) * 1000000)::int8 FROM entitled.lane WHERE "
+        let (broken, others) = (TestGroups.four(of: "lane") + " = 2", TestGroups.four(of: "lane") + " <> 2")
+        let before = try (database.count(ends + broken), database.count(ends + others))
+        try database.breakGroup(2, on: "lane")
+        let change = try worker.maintain()
+        #expect(change.failures.count == 1 && change.lost.isEmpty)
+        #expect(try database.count(ends + broken) == before.0)
+        #expect(try database.count(ends + others) > before.1)
+        #expect(worker.count == 256)
+        try database.mendGroup(on: "lane")
+        try eventually("the leases of the group are renewed") {
+            try worker.maintain()
+            return try database.count(ends + broken) > before.0
+        }
+    }
+
+    @Test func `one group's failure is thrown where there is no other`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let worker = try TestWorker(1, in: database)
+        try worker.maintain()
+        try database.breakGroup(2, on: "lane")
+        #expect(throws: PostgresError.self) { try worker.maintain() }
+        #expect(worker.count == 256)
+    }
+
+    @Test(arguments: [1, 4])
+    func `leases take one statement for each group, and none more where there is one group`(count: Int) throws {
+        let groups = TestGroups.of(count)
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let log = try StatementLog(database)
+        let worker = try TestWorker(1, in: database)
+        worker.leases.groups = groups
+        let before = try log.mark()
+        try worker.maintain()
+        // Heartbeat, share, one takeover for each group, and the forgetting of former workers.
+        #expect(try log.statements(since: before).count == 3 + groups.count)
+        let renewal = try log.mark()
+        try worker.maintain()
+        #expect(try !worker.leases.areAnyFree(on: worker.connection))
+        #expect(try log.statements(since: renewal).count == 2 + 2 * groups.count)
+        let release = try log.mark()
+        try worker.leases.releaseAll(on: worker.connection)
+        #expect(try log.statements(since: release).count == 1 + groups.count)
+    }
+
     @Test func `a lease that runs is not taken`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         let (a, b) = (try TestWorker(1, in: database), try TestWorker(2, in: database))

@@ -17,10 +17,11 @@ package struct IngestRole: Sendable {
     ///   - apps: those whose notifications are admitted.
     ///   - verifier: what decides about what Apple signed.
     ///   - commitTimeout: how long a notification may wait to be stored.
+    ///   - grouping: which lanes lie together.
     ///   - sequence: makes a generator with a new node.
     package init(
         apps: AppRegistry, _ process: ProcessContext, verifier: SignedDataVerifier,
-        commitTimeout: Duration = .seconds(8),
+        commitTimeout: Duration = .seconds(8), grouping: LaneGrouping = LaneGrouping(),
         sequence: @escaping @Sendable () -> SequenceGenerator = {
             SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
         }
@@ -31,9 +32,8 @@ package struct IngestRole: Sendable {
         process.metrics.beginHistogram(.ingestCommitSeconds)
         let session = try process.session(patience: max(commitTimeout, IngestRole.longestStatement))
         committer = NotificationCommitter(
-            timeout: commitTimeout, session: { session }, sequence: sequence, clock: process.clock,
-            logger: process.logger,
-            metrics: process.metrics)
+            timeout: commitTimeout, session: { session }, sequence: sequence, grouping: grouping, clock: process.clock,
+            logger: process.logger, metrics: process.metrics)
         probe = DatabaseProbe(name: "ingest-probe", session: try process.session(patience: DatabaseProbe.patience))
         handler = IngestHandler(
             apps: apps, verifier: verifier, committer: committer, dictionaries: HeaderDictionaries(),

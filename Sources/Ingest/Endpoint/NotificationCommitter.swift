@@ -7,7 +7,8 @@ import Postgres
 /// Commits notifications in natural batches: whatever waits when the last commit is done goes into the next one.
 ///
 /// A request is answered 200 only after its notification is committed; when that did not happen, or when that is unknown,
-/// it is answered 503 and Apple repeats the notification. The listener answers 503 by itself after the commit timeout, and
+/// it is answered 503 and Apple repeats the notification. A batch is committed by groups of lanes, so that a server that is away costs
+/// its own notifications only; where all lanes are one group, a batch is one commit. The listener answers 503 by itself after the commit timeout, and
 /// `SessionWatch` cuts the connection whose statement took as long.
 package final class NotificationCommitter: Service {
     package let name = "committer"
@@ -36,6 +37,7 @@ package final class NotificationCommitter: Service {
     private let finished = Monitor(false)
     private let session: @Sendable () -> PostgresSession
     private let sequence: @Sendable () -> SequenceGenerator
+    private let grouping: LaneGrouping
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
@@ -47,10 +49,13 @@ package final class NotificationCommitter: Service {
     ///   - timeout: how long a notification may wait to be stored.
     ///   - session: makes the connection that the committing thread uses.
     ///   - sequence: makes a generator with a new node.
+    ///   - grouping: which lanes lie together.
     package init(
         timeout: Duration, session: @escaping @Sendable () -> PostgresSession,
-        sequence: @escaping @Sendable () -> SequenceGenerator, clock: any WallClock, logger: Logger, metrics: Metrics
+        sequence: @escaping @Sendable () -> SequenceGenerator, grouping: LaneGrouping = LaneGrouping(),
+        clock: any WallClock, logger: Logger, metrics: Metrics
     ) {
+        self.grouping = grouping
         self.timeout = timeout
         self.session = session
         self.sequence = sequence
@@ -97,6 +102,7 @@ package final class NotificationCommitter: Service {
 
     private func run(_ session: PostgresSession) {
         var inserter = NotificationInserter(sequence: sequence(), clock: clock)
+        var rests = GroupRests()
         var nextNote = ContinuousClock.now
         while let batch = nextBatch() {
             if ContinuousClock.now >= nextNote {
@@ -106,15 +112,18 @@ package final class NotificationCommitter: Service {
             if batch.isEmpty {
                 look(session)
             } else {
-                commit(batch, session, &inserter)
+                commit(batch, session, &inserter, &rests)
             }
         }
     }
 
     /// Connects ahead of the first notification, and knows while nothing comes whether the database is there.
     private func look(_ session: PostgresSession) {
-        let isThere = (try? session.withConnection { connection in try connection.query("SELECT 1") }) != nil
-        isReachable.change { $0 = isThere }
+        let groups = try? session.withConnection { connection in
+            try connection.query("SELECT 1")
+            return try grouping.groups(on: connection)
+        }
+        isReachable.change { $0 = groups != nil }
     }
 
     /// Writes down that ingest is up; without it, silence would be taken for an outage.
@@ -140,19 +149,49 @@ package final class NotificationCommitter: Service {
         } ?? []
     }
 
-    private func commit(_ all: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter) {
+    private func commit(
+        _ all: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter, _ rests: inout GroupRests
+    ) {
         // The listener has answered those that waited too long: Apple repeats them.
         let oldest = ContinuousClock.now - timeout
         let late = all.filter { $0.since < oldest }
         if !late.isEmpty { refuse(late, "not stored in time") }
         let batch = late.isEmpty ? all : all.filter { $0.since >= oldest }
         guard !batch.isEmpty else { return }
-        // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
-        var groups: [NotificationIdentity: [Waiting]] = [:]
-        for waiting in batch {
-            groups[waiting.notification.identity, default: []].append(waiting)
+        let groups: LaneGroups
+        do {
+            groups = try grouping.known ?? session.withConnection { connection in try grouping.groups(on: connection) }
+        } catch {
+            return fail(batch, error)
         }
-        let unique = groups.values.compactMap { $0.first?.notification }
+        for part in rests.ordered(groups.split(batch, by: \.notification.lane)) {
+            let begun = ContinuousClock.now
+            guard !rests.isResting(part.group, at: begun) else {
+                refuse(part.elements, "not stored")
+                continue
+            }
+            do {
+                try store(part.elements, session, &inserter)
+                rests.succeeded(part.group)
+            } catch {
+                let isOfData = (error as? PostgresError)?.isOfData ?? false
+                let isOfGroup = !groups.isOne && !error.isConnectionLost && !isOfData
+                if isOfGroup { rests.failed(part.group, of: groups, since: begun) }
+                fail(part.elements, error, isOfGroup: isOfGroup)
+            }
+        }
+    }
+
+    /// - Throws: where none of these is stored, for a reason that is not of one of them; they are not answered then.
+    private func store(
+        _ batch: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter
+    ) throws {
+        // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
+        var copies: [NotificationIdentity: [Waiting]] = [:]
+        for waiting in batch {
+            copies[waiting.notification.identity, default: []].append(waiting)
+        }
+        let unique = copies.values.compactMap { $0.first?.notification }
         do {
             FailPoint.ingestBeforeInsert.pass()
             let outcomes = try insert(unique, session, &inserter)
@@ -160,20 +199,27 @@ package final class NotificationCommitter: Service {
             isReachable.change { $0 = true }
             metrics.observe(.ingestBatchSize, Double(unique.count))
             for (notification, outcome) in zip(unique, outcomes) {
-                answer(groups[notification.identity] ?? [], outcome)
+                answer(copies[notification.identity] ?? [], outcome)
             }
         } catch let error as PostgresError where error.isOfData && unique.count > 1 {
             // One of them cannot be stored: it must not take the others with it.
-            for group in groups.values {
-                commit(group, session, &inserter)
+            for alike in copies.values {
+                do {
+                    try store(alike, session, &inserter)
+                } catch {
+                    fail(alike, error)
+                }
             }
-        } catch {
-            // Where each notification fails for a missing partition or a damaged index, none can be stored.
-            let isOfOne = (error as? PostgresError)?.isOfOneRow ?? false
-            isReachable.change { $0 = isOfOne }
-            failures.warning("notifications not stored", error, count: batch.count, logger)
-            refuse(batch, "not stored")
         }
+    }
+
+    /// - Parameter isOfGroup: whether notifications in other lanes may be stored nevertheless.
+    private func fail(_ batch: [Waiting], _ error: any Error, isOfGroup: Bool = false) {
+        // Where each notification fails for a missing partition or a damaged index, none can be stored.
+        let isOfOne = (error as? PostgresError)?.isOfOneRow ?? false
+        isReachable.change { $0 = isOfOne || isOfGroup && $0 }
+        failures.warning("notifications not stored", error, count: batch.count, logger)
+        refuse(batch, "not stored")
     }
 
     private func refuse(_ batch: [Waiting], _ reason: String) {

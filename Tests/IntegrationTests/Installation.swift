@@ -48,19 +48,24 @@ final class Installation: Sendable {
     let catalogue = EntitlementCatalogue(["pro": ["pro_monthly", "pro_yearly", "pro_lifetime"]])
     private let role: IngestRole
     let log = LogTape()
+    /// Which lanes lie together, for the endpoint and the workers.
+    let groups: LaneGroups
 
     /// - Parameters:
     ///   - cluster: the shared one, unless a test stops its Postgres.
     ///   - database: one of the shared cluster that was made already, with this program's schema; nil: a new one.
+    ///   - groups: where there are four, transactions are watched that leave their group.
     ///   - sequence: makes the generators of the endpoint.
     init(
-        _ cluster: TestCluster? = nil, database made: TestDatabase? = nil,
+        _ cluster: TestCluster? = nil, database made: TestDatabase? = nil, groups: LaneGroups = TestGroups.ofSuites,
         sequence: @escaping @Sendable () -> SequenceGenerator = {
             SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
         }
     ) throws {
         self.cluster = try cluster ?? TestCluster.shared
         database = try made ?? self.cluster.makeMigratedDatabase()
+        self.groups = groups
+        if !groups.isOne { try database.guardFourGroups() }
         verifier = SignedDataVerifier(
             trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
         let target = database.target(role: "entitled_ingest")
@@ -68,15 +73,26 @@ final class Installation: Sendable {
             PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
         }
         role = try IngestRole(
-            apps: AppRegistry([Installation.registered]), process, verifier: verifier, sequence: sequence)
+            apps: AppRegistry([Installation.registered]), process, verifier: verifier, grouping: LaneGrouping(groups),
+            sequence: sequence)
         for service in role.services { try service.start() }
     }
 
     deinit {
         drain()
+        guard !groups.isOne, let crossings = try? database.crossings(), crossings > 0 else { return }
+        Issue.record("\(crossings) changes left the group of their transaction")
     }
 
     // MARK: - What the store sends
+
+    /// The lane that the notification is stored in.
+    func lane(of notification: StoreNotification) throws -> Lane {
+        switch role.handler.read(try Installation.signer.sign(notification).body) {
+        case .success(let read): return read.lane
+        case .failure(let rejection): throw TestFailure(rejection.message)
+        }
+    }
 
     /// The endpoint's answer to a body.
     func post(_ body: [UInt8]) -> HTTPResponse {

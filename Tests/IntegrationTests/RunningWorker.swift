@@ -62,7 +62,8 @@ final class RunningWorker: Sendable {
             WorkerSettings(
                 lanes: lanes, client: HTTPClientConfiguration(allowedNetworks: networks), limits: limits,
                 timeout: timeout, retries: DeliveryRetryPolicy(schedule: schedule)), process,
-            verifier: verifier ?? installation.verifier, keys: { [sealer = installation.sealer] in sealer })
+            verifier: verifier ?? installation.verifier, keys: { [sealer = installation.sealer] in sealer },
+            grouping: LaneGrouping(installation.groups))
         for service in role.services { try service.start() }
     }
 

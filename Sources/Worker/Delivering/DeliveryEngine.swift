@@ -187,11 +187,21 @@ package final class DeliveryEngine: Sendable {
         send()
     }
 
-    /// Results that are to be written down; `forget` them when that is done.
-    package func takeResults(atMost limit: Int) -> [AttemptResult] {
+    /// Results that are to be written down, the oldest first; `forget` them when that is done.
+    ///
+    /// - Parameter isLeft: which of them stay for now; nil: none.
+    package func takeResults(atMost limit: Int, except isLeft: ((AttemptResult) -> Bool)? = nil) -> [AttemptResult] {
         state.change { state in
-            let taken = Array(state.results.prefix(limit))
-            state.results.removeFirst(taken.count)
+            guard let isLeft else {
+                let taken = Array(state.results.prefix(limit))
+                state.results.removeFirst(taken.count)
+                return taken
+            }
+            var (taken, left) = ([AttemptResult](), [AttemptResult]())
+            for result in state.results {
+                if taken.count < limit, !isLeft(result) { taken.append(result) } else { left.append(result) }
+            }
+            state.results = left
             return taken
         }
     }

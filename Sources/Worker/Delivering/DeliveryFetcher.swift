@@ -34,6 +34,7 @@ struct DeliveryFetcher {
     private var tally = HealthSamples()
     /// Failures in a row, as all workers together saw them.
     private var failures: [String: Int] = [:]
+    private var rests = GroupRests()
 
     /// Looks may be rare, where there are many endpoints; whether there are other secrets is cheap to see. Well below
     /// `EndpointSecrets.trust`.
@@ -77,19 +78,21 @@ struct DeliveryFetcher {
 
     /// A look if its time has come, else only what is due for lines that run low.
     ///
-    /// - Parameter workers: how many are alive.
-    mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
+    /// - Parameters:
+    ///   - leases: of the lanes whose deliveries are sent.
+    ///   - now: ms since 1970.
+    mutating func take(_ leases: LaneLeases, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
         tellPause(begun)
         if try haveOtherSecrets(begun, on: connection) || looking.isDue(at: begun) {
             defer { looking.ran(since: begun) }
-            try look(lanes, workers, now, begun, on: connection)
+            try look(leases, now, begun, on: connection)
             return
         }
         engine.resume()
         if filling.isDue(at: begun), engine.wantsMore {
             defer { filling.ran(since: begun) }
-            try fill(engine.room(onlyLow: true), lanes, now, on: connection)
+            if let failure = try fill(engine.room(onlyLow: true), leases, now, on: connection).first { throw failure }
         }
     }
 
@@ -117,8 +120,7 @@ struct DeliveryFetcher {
     }
 
     private mutating func look(
-        _ lanes: [Lane], _ workers: Int, _ now: Int64, _ begun: ContinuousClock.Instant,
-        on connection: PostgresConnection
+        _ leases: LaneLeases, _ now: Int64, _ begun: ContinuousClock.Instant, on connection: PostgresConnection
     ) throws {
         try makeChanges(on: connection)
         // Before the secrets: what is made between the two is seen the next time.
@@ -129,22 +131,27 @@ struct DeliveryFetcher {
         // Who asked for no more, or for a pause, gets nothing while that is not written down yet.
         let owing = owed.endpoints
         engine.update(
-            endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now,
+            endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: leases.workers, now: now,
             readAt: read)
         secrets = (version, read)
+        var unfetched: [any Error] = []
         if sweeping.isDue(at: begun) {
             defer { sweeping.ran(since: begun) }
             let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
             // Once, should it take too long: it must not keep what is due waiting without limit.
             sweepsAll = false
-            let changed = try bounded(connection) {
-                try DeliveryTable.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
+            var changed = 0
+            unfetched = try forEachGroup(of: leases) { fetcher, lanes in
+                changed += try fetcher.bounded(connection) {
+                    try DeliveryTable.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
+                }
             }
             sweepsAll = isWhole && changed > 0
         }
-        try fill(engine.room(), lanes, now, on: connection)
+        unfetched += try fill(engine.room(), leases, now, on: connection)
         tally.keep(Set(endpoints.map(\.id)))
         try keepHealth(begun, on: connection)
+        if let failure = unfetched.first { throw failure }
     }
 
     /// Each alone, and without waiting for long: makers of events share these rows, so that many of them may keep one
@@ -185,19 +192,38 @@ struct DeliveryFetcher {
         tally.written(seen, now: .now)
     }
 
-    /// What is due, for the lines of the sender that have room.
-    private func fill(
-        _ room: [String: Int], _ lanes: [Lane], _ now: Int64, on connection: PostgresConnection
-    ) throws {
-        guard !room.isEmpty else { return }
-        let due = try bounded(connection) {
-            try DeliveryTable.due(room: room, lanes: lanes, now: now, on: connection)
+    /// What is due, for the lines of the sender that have room. What does not fit any more is fetched later.
+    ///
+    /// - Returns: what failed of groups of lanes while others went on.
+    private mutating func fill(
+        _ room: [String: Int], _ leases: LaneLeases, _ now: Int64, on connection: PostgresConnection
+    ) throws -> [any Error] {
+        guard !room.isEmpty else { return [] }
+        var hasMore: Set<String> = []
+        let failures = try forEachGroup(of: leases) { fetcher, lanes in
+            let due = try fetcher.bounded(connection) {
+                try DeliveryTable.due(room: room, lanes: lanes, now: now, on: connection)
+            }
+            let deliveries = try fetcher.customers.add(
+                to: due.deliveries, fetcher.contents, now: now, on: connection
+            ) { read in
+                try fetcher.bounded(connection) { try read() }
+            }
+            fetcher.engine.add(deliveries)
+            hasMore.formUnion(due.hasMore)
         }
-        let deliveries = try customers.add(to: due.deliveries, contents, now: now, on: connection) { read in
-            try bounded(connection) { try read() }
-        }
-        engine.add(deliveries)
-        engine.note(hasMore: due.hasMore, of: room.keys)
+        engine.note(hasMore: hasMore, of: room.keys)
+        return failures
+    }
+
+    /// Each group of lanes for itself: a part of the database that is away stops its own deliveries only.
+    ///
+    /// - Returns: what failed.
+    private mutating func forEachGroup(
+        of leases: LaneLeases, _ body: (DeliveryFetcher, [Lane]) throws -> Void
+    ) throws -> [any Error] {
+        let fetcher = self
+        return try rests.run(leases.groups.split(leases.owned), of: leases.groups) { try body(fetcher, $0.elements) }
     }
 
     /// A lock on an endpoint or a delivery must not hold up the lanes.

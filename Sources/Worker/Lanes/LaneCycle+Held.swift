@@ -17,10 +17,17 @@ extension LaneCycle {
         var hasMore = true
         defer { paces.held.ran(since: begun, hasMore: hasMore) }
         if retrying.isEmpty {
-            let due = try HeldNotifications.due(
-                in: leases.owned, at: now, atMost: LaneCycle.retryLimit, headers: headers, on: connection)
-            hasMore = due.count == LaneCycle.retryLimit
-            if !due.isEmpty { retrying = [preparer.prepare(due)] }
+            hasMore = false
+            for part in groups.split(leases.owned) {
+                let due = try within(part.group) { cycle in
+                    try HeldNotifications.due(
+                        in: part.elements, at: cycle.now, atMost: LaneCycle.retryLimit, headers: cycle.headers,
+                        on: connection)
+                }
+                guard let due else { continue }
+                hasMore = hasMore || due.count == LaneCycle.retryLimit
+                if !due.isEmpty { retrying.append(preparer.prepare(due)) }
+            }
         }
         var wasBusy = false
         while let part = retrying.popLast() {

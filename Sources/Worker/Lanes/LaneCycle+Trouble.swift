@@ -30,9 +30,11 @@ extension LaneCycle {
         do {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
             if group.lanes.count == 1 { try wakeOneByOne(group.lanes, on: connection) }
-            pending = try read(group.lanes, eachAtMost: group.limit, isApart: true, on: connection)
-                .filter { group.takes($0.seq, of: $0.lane) }
-            let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, isHurried: true, on: connection)
+            let isFullScan = floor.isFullScanDue
+            pending = try read(
+                group.lanes, eachAtMost: group.limit, isFullScan: isFullScan, isApart: true, on: connection
+            ).filter { group.takes($0.seq, of: $0.lane) }
+            let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, on: connection)
             if !pending.isEmpty || !woken.isEmpty {
                 prepared = memory.prepare(pending, by: preparer)
                 _ = try commit(prepared, [], woken, on: connection)
@@ -40,14 +42,16 @@ extension LaneCycle {
             }
             trouble.succeeded(group, isDone: pending.isEmpty, at: .now)
         } catch {
-            guard error.fault != .away else {
+            // A part of the database that is away comes back; the others are there.
+            let fault = error.fault == .away && !error.isConnectionLost && !groups.isOne ? .passing : error.fault
+            guard fault != .away else {
                 trouble.putBack(group)
                 throw error
             }
             memory.remember(prepared)
             note(error, Set(group.lanes), pending.count)
             let verdict = trouble.failed(
-                group, error.fault, count: pending.count, first: pending.first?.seq, isTimeout: error.isTimeout,
+                group, fault, count: pending.count, first: pending.first?.seq, isTimeout: error.isTimeout,
                 at: .now)
             switch verdict {
             case .again: break
@@ -69,7 +73,7 @@ extension LaneCycle {
 
     /// One purchase that cannot be looked at must not keep the ends of all others from being told.
     private mutating func wakeOneByOne(_ lanes: [Lane], on connection: PostgresConnection) throws {
-        for wake in try dueWakes(lanes, isHurried: true, on: connection) {
+        for wake in try dueWakes(lanes, on: connection) {
             do {
                 _ = try commit([], [], [wake], on: connection)
             } catch  where error.fault == .work || error.isTimeout {
@@ -91,9 +95,15 @@ extension LaneCycle {
     mutating func settleLost(on connection: PostgresConnection) throws {
         let (held, woken) = (lost.held, lost.woken)
         lost.held = []
-        if !held.isEmpty { _ = try commit(held, [], [], on: connection) }
+        for part in groups.split(held, by: \.pending.lane) {
+            try within(part.group) { cycle in _ = try cycle.commit(part.elements, [], [], on: connection) }
+        }
         lost.woken = []
-        if !woken.isEmpty { try PurchaseTable.wake(woken, at: now + LaneCycle.wakeRetry, on: connection) }
+        for part in groups.split(woken, by: \.lane) {
+            try within(part.group) { cycle in
+                try PurchaseTable.wake(part.elements, at: cycle.now + LaneCycle.wakeRetry, on: connection)
+            }
+        }
     }
 }
 

@@ -17,40 +17,86 @@ extension LaneCycle {
         return try workApart(on: connection) || wasBusy
     }
 
-    /// One transaction for everything that waits in lanes where nothing is wrong.
+    /// One transaction for everything that waits in each group of lanes, as far as nothing is wrong in them.
     private mutating func workTogether(on connection: PostgresConnection) throws -> Bool {
         let troubled = trouble.lanes
         let lanes = leases.owned.filter { !troubled.contains($0) }
-        let pending = try read(lanes, eachAtMost: LaneTrouble.perLane, on: connection)
-        let woken = try dueWakes(lanes, on: connection)
+        let isFullScan = floor.isFullScanDue
+        fullScanTime = .zero
+        let isWaking = paces.timers.isDue()
+        if isWaking { paces.timers.ran(since: .now) }
         // Results that failed with notifications, or by themselves, take nothing else with them for a while.
-        let results = nextResults == nil ? engine.takeResults(atMost: LaneCycle.resultLimit) : []
-        guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
+        let ended = nextResults == nil ? takeResults() : []
+        var results = Dictionary(
+            uniqueKeysWithValues: groups.split(ended, by: \.delivery.id.lane).map { ($0.group, $0.elements) })
+        // What was taken for groups whose turn did not come.
+        defer { engine.giveBack(results.sorted { $0.key < $1.key }.flatMap(\.value)) }
+        let owned = Dictionary(uniqueKeysWithValues: groups.split(lanes).map { ($0.group, $0.elements) })
+        var wasBusy = false
+        for group in Set(owned.keys).union(results.keys).sorted() {
+            let isBusy = try within(group) { cycle in
+                try cycle.work(
+                    owned[group] ?? [], results: &results[group, default: []], isFullScan: isFullScan,
+                    isWaking: isWaking, on: connection)
+            }
+            wasBusy = isBusy ?? false || wasBusy
+        }
+        return wasBusy
+    }
+
+    /// - Parameters:
+    ///   - lanes: of one group.
+    ///   - results: of deliveries in the group; none is left once they are written down, or are the engine's again.
+    ///   - isFullScan: whether the lines are read from their start.
+    ///   - isWaking: whether timers are looked for.
+    private mutating func work(
+        _ lanes: [Lane], results: inout [AttemptResult], isFullScan: Bool, isWaking: Bool,
+        on connection: PostgresConnection
+    ) throws -> Bool {
+        let pending = try read(lanes, eachAtMost: LaneTrouble.perLane, isFullScan: isFullScan, on: connection)
+        let woken = isWaking ? try dueWakes(lanes, on: connection) : []
+        let settled = results
+        results = []
+        guard !pending.isEmpty || !settled.isEmpty || !woken.isEmpty else { return false }
         let prepared = preparer.prepare(pending)
         do {
-            return try commit(prepared, results, woken, on: connection)
+            return try commit(prepared, settled, woken, on: connection)
         } catch {
-            engine.giveBack(results)
+            engine.giveBack(settled)
             guard error.fault != .away else { throw error }
             memory.remember(prepared)
             let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
             note(error, lanes, pending.count)
             let last = Dictionary(pending.map { ($0.lane, $0.seq) }, uniquingKeysWith: max)
             trouble.begin(lanes, last: last, error.fault, at: .now)
-            if !results.isEmpty { nextResults = .now }
+            if !settled.isEmpty { nextResults = .now }
             // The session has to be opened again first.
             guard !error.isConnectionLost else { throw error }
             return true
         }
     }
 
+    /// Results of deliveries, but for those of groups that rest: they would be in the way of the others.
+    private func takeResults() -> [AttemptResult] {
+        guard rests.isAny else { return engine.takeResults(atMost: LaneCycle.resultLimit) }
+        let now = ContinuousClock.now
+        return engine.takeResults(atMost: LaneCycle.resultLimit) { [groups, rests] result in
+            rests.isResting(groups.group(of: result.delivery.id.lane), at: now)
+        }
+    }
+
     /// Results of deliveries without anything else, in halves where they fail; what cannot be written down is tried again later.
     private mutating func settleApart(on connection: PostgresConnection) throws -> Bool {
         guard let due = nextResults, ContinuousClock.now >= due else { return false }
-        let results = engine.takeResults(atMost: LaneCycle.resultLimit)
+        let results = takeResults()
         nextResults = nil
         guard !results.isEmpty else { return false }
-        try settle(results[...], on: connection)
+        var parts = groups.split(results, by: \.delivery.id.lane)[...]
+        defer { for part in parts { engine.giveBack(part.elements) } }
+        while let part = parts.popFirst() {
+            // What is not written down is the engine's again.
+            try within(part.group) { cycle in try cycle.settle(part.elements[...], on: connection) }
+        }
         return true
     }
 
@@ -82,22 +128,28 @@ extension LaneCycle {
     // MARK: - What waits
 
     /// - Parameters:
-    ///   - lanes: in their order.
+    ///   - lanes: of one group, in their order.
+    ///   - isFullScan: whether the lines are read from their start.
     ///   - isApart: whether these are lanes in trouble, whose turns are not those of the others.
     mutating func read(
-        _ lanes: [Lane], eachAtMost limit: Int, isApart: Bool = false, on connection: PostgresConnection
+        _ lanes: [Lane], eachAtMost limit: Int, isFullScan: Bool, isApart: Bool = false,
+        on connection: PostgresConnection
     ) throws -> [PendingNotification] {
-        guard !lanes.isEmpty else { return [] }
-        let (isFullScan, begun) = (floor.isFullScanDue, ContinuousClock.now)
+        guard let first = lanes.first else { return [] }
+        let (group, begun) = (groups.group(of: first), ContinuousClock.now)
         // Where more waits than is taken, the lanes that were left out are the first ones next time.
-        let start = lanes.firstIndex { $0 >= nextLane } ?? lanes.startIndex
+        let start = lanes.firstIndex { $0 >= nextLane[group] ?? .first } ?? lanes.startIndex
         let lanes = Array(lanes[start...] + lanes[..<start])
         let pending = try PendingNotification.read(
             from: lanes, starts: isFullScan ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
             atMost: LaneCycle.batchLimit, except: stillPassedOver(), headers: headers, on: connection)
-        if isFullScan { floor.scanned(in: ContinuousClock.now - begun) }
+        if isFullScan {
+            // The reads of all groups count together.
+            fullScanTime += ContinuousClock.now - begun
+            floor.scanned(in: fullScanTime)
+        }
         let taken = Set(pending.map(\.lane))
-        if !isApart, let last = lanes.last(where: taken.contains) { nextLane = last }
+        if !isApart, let last = lanes.last(where: taken.contains) { nextLane[group] = last }
         return pending
     }
 
@@ -113,13 +165,7 @@ extension LaneCycle {
         floor.forget([notification.lane])
     }
 
-    mutating func dueWakes(
-        _ lanes: [Lane], isHurried: Bool = false, on connection: PostgresConnection
-    ) throws -> [PurchaseTable.DueWake] {
-        if !isHurried {
-            guard paces.timers.isDue() else { return [] }
-            paces.timers.ran(since: .now)
-        }
+    func dueWakes(_ lanes: [Lane], on connection: PostgresConnection) throws -> [PurchaseTable.DueWake] {
         guard !lanes.isEmpty else { return [] }
         return try PurchaseTable.due(in: lanes, at: now, atMost: LaneCycle.batchLimit, on: connection)
     }

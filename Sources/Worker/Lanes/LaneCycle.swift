@@ -12,6 +12,7 @@ struct LaneCycle {
     let engine: DeliveryEngine
     let folder: PurchaseFolder
     let headers = JWSHeaderCache()
+    private let grouping: LaneGrouping
     private let clock: any WallClock
     let logger: Logger
     let metrics: Metrics
@@ -29,12 +30,16 @@ struct LaneCycle {
     /// What decides about owners, until it is written down.
     private var owners: [OwnerSettingTable.Current]
     var floor = PendingLowWaterMarks()
+    /// How long reading lines from their start took in this turn.
+    var fullScanTime = Duration.zero
     /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
     var serverClock: (time: Int64, at: ContinuousClock.Instant)?
     /// When results of deliveries are settled apart from all else; nil: they are settled with it.
     var nextResults: ContinuousClock.Instant?
-    /// The lane whose turn it is where more waits than is taken at once.
-    var nextLane = Lane.first
+    /// The lane of each group whose turn it is where more waits than is taken at once.
+    var nextLane: [Int: Lane] = [:]
+    /// Groups of lanes that failed and rest.
+    var rests = GroupRests()
     /// How many rows of facts a turn reads at most.
     var mostRows = CyclePlanner.mostRows
     /// Held notifications that are tried again, those together that have not failed together; the last part is the next.
@@ -52,9 +57,10 @@ struct LaneCycle {
     init(
         configuration: LaneWorkerConfiguration, preparer: NotificationDecoder, applier: Applier,
         settler: AttemptRecorder, engine: DeliveryEngine, folder: PurchaseFolder,
-        keys: @escaping @Sendable () -> SecretSealer, clock: any WallClock, logger: Logger, metrics: Metrics,
-        tracer: Tracer
+        keys: @escaping @Sendable () -> SecretSealer, grouping: LaneGrouping, clock: any WallClock, logger: Logger,
+        metrics: Metrics, tracer: Tracer
     ) {
+        self.grouping = grouping
         self.tracer = tracer
         self.folder = folder
         self.preparer = preparer
@@ -89,11 +95,16 @@ struct LaneCycle {
         serverClock.map { $0.time + (ContinuousClock.now - $0.at).milliseconds } ?? clock.now()
     }
 
+    /// Which lanes lie together; a transaction stays within one of these groups.
+    var groups: LaneGroups { leases.groups }
+
     /// Whether this worker does what one does for all.
     var isLeader: Bool { leases.epochs[Lane.first] != nil }
 
-    /// Leases, then the tasks that are due, then one transaction for everything that waits. True if there was work.
+    /// Leases, then the tasks that are due, then one transaction for everything that waits in each group of lanes. True if there was
+    /// work.
     mutating func take(on connection: PostgresConnection) throws -> Bool {
+        leases.groups = try grouping.groups(on: connection)
         try keepLeases(on: connection)
         try run(.keys, on: connection)
         guard !leases.epochs.isEmpty else {
@@ -132,10 +143,33 @@ struct LaneCycle {
         }
     }
 
-    /// A database that is away is told by its session.
+    /// A database that is away is told by its session, unless it is one part of it that is away.
     mutating func failed(_ error: any Error) {
-        guard error.fault != .away else { return }
+        guard error.fault != .away || !error.isConnectionLost && !groups.isOne else { return }
         failures.error("lane cycle failed", error)
+    }
+
+    /// What fails in one group of lanes must not stop the others: the group rests for a while, and the body is not run for it
+    /// meanwhile. Where all lanes are one group, and where the connection was lost, what failed is thrown.
+    ///
+    /// - Returns: what the body returned; nil where it was not run or failed.
+    @discardableResult
+    mutating func within<Result>(
+        _ group: Int, _ body: (inout LaneCycle) throws -> Result
+    ) throws -> Result? {
+        guard !groups.isOne else { return try body(&self) }
+        guard !rests.isResting(group) else { return nil }
+        let begun = ContinuousClock.now
+        do {
+            let result = try body(&self)
+            rests.succeeded(group)
+            return result
+        } catch {
+            guard !error.isConnectionLost else { throw error }
+            rests.failed(group, of: groups, since: begun)
+            failed(error)
+            return nil
+        }
     }
 
     /// Before anything is judged by them.
@@ -154,6 +188,7 @@ struct LaneCycle {
         let change = try keepingTrack { turn in try turn.leases.maintain(on: connection) }
         FailPoint.leaseAfterRenewal.pass()
         paces.renewal.ran(since: begun)
+        for failure in change.failures { failed(failure) }
         metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
         if !change.gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(change.gained.count))])
@@ -208,12 +243,16 @@ struct LaneCycle {
         while true {
             let results = engine.takeResults(atMost: LaneCycle.resultLimit)
             guard !results.isEmpty else { return }
-            do {
-                _ = try commit([], results, [], on: connection)
-            } catch {
-                engine.giveBack(results)
-                throw error
+            var failure: (any Error)?
+            for part in groups.split(results, by: \.delivery.id.lane) {
+                do {
+                    _ = try commit([], part.elements, [], on: connection)
+                } catch {
+                    engine.giveBack(part.elements)
+                    failure = error
+                }
             }
+            if let failure { throw failure }
         }
     }
 }

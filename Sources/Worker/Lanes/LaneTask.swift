@@ -46,8 +46,7 @@ struct LaneTask: Sendable {
 
     /// What may be sent. Its paces are its own: it looks, or only refills queues that run low.
     private static let deliveries = LaneTask(pace: \.paces.deliveries) { cycle, connection in
-        try cycle.fetcher.take(
-            lanes: cycle.leases.owned, workers: cycle.leases.workers, now: cycle.now, on: connection)
+        try cycle.fetcher.take(cycle.leases, now: cycle.now, on: connection)
     }
 
     /// A notice that is made before its endpoint exists would have no delivery, and count as sent.

@@ -22,6 +22,7 @@ package final class LaneWorker: Service {
     private let settler: AttemptRecorder
     private let engine: @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine
     private let keys: @Sendable () -> SecretSealer
+    private let grouping: LaneGrouping
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
@@ -32,13 +33,15 @@ package final class LaneWorker: Service {
     ///   - foldSession: for folding what is too much for a turn.
     ///   - keys: reads the sealing keys of this host; none where it has none.
     ///   - engine: makes the sender; it gets the bell that it rings when a result is there.
+    ///   - grouping: which lanes lie together.
     package init(
         configuration: LaneWorkerConfiguration, session: PostgresSession, foldSession: PostgresSession,
         verifier: SignedDataVerifier,
         settler: AttemptRecorder, keys: @escaping @Sendable () -> SecretSealer,
-        engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, clock: any WallClock,
-        logger: Logger, metrics: Metrics, tracer: Tracer = .off
+        engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, grouping: LaneGrouping,
+        clock: any WallClock, logger: Logger, metrics: Metrics, tracer: Tracer = .off
     ) {
+        self.grouping = grouping
         self.configuration = configuration
         self.session = session
         folder = PurchaseFolder(session: foldSession, logger: logger, metrics: metrics)
@@ -89,7 +92,8 @@ package final class LaneWorker: Service {
         let engine = engine { [self] in ring() }
         var turn = LaneCycle(
             configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
-            folder: folder, keys: keys, clock: clock, logger: logger, metrics: metrics, tracer: tracer)
+            folder: folder, keys: keys, grouping: grouping, clock: clock, logger: logger, metrics: metrics,
+            tracer: tracer)
         var rest = LaneWorker.shortestRest
         loop.run {
             let wasBusy = take(&turn)

@@ -41,10 +41,11 @@ package struct WorkerRole: Sendable {
     /// - Parameters:
     ///   - verifier: what decides about what was admitted and is read again.
     ///   - keys: reads the sealing keys of this host; none where it has none.
+    ///   - grouping: which lanes lie together.
     ///   - prepare: runs on each new connection of the lanes.
     package init(
         _ settings: WorkerSettings, _ process: ProcessContext, verifier: SignedDataVerifier,
-        keys: @escaping @Sendable () -> SecretSealer,
+        keys: @escaping @Sendable () -> SecretSealer, grouping: LaneGrouping = LaneGrouping(),
         prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) throws {
         let client = try HTTPClient(
@@ -54,7 +55,10 @@ package struct WorkerRole: Sendable {
         WorkerRole.begin(metrics)
         worker = LaneWorker(
             configuration: settings.lanes,
-            session: try process.session(patience: WorkerRole.patience(lease: settings.lanes.lease), prepare),
+            session: try process.session(patience: WorkerRole.patience(lease: settings.lanes.lease)) { connection in
+                try WorkerRole.bound(connection, grouping, lease: settings.lanes.lease)
+                try prepare(connection)
+            },
             foldSession: try process.session(patience: WorkerRole.longestStatement),
             verifier: verifier,
             settler: AttemptRecorder(
@@ -68,7 +72,15 @@ package struct WorkerRole: Sendable {
                     client: client, limits: settings.limits, timeout: settings.timeout,
                     secretTrust: EndpointSecrets.trust, clock: clock, metrics: metrics, tracer: tracer, onResult: ring)
             },
-            clock: clock, logger: process.logger, metrics: metrics, tracer: tracer)
+            grouping: grouping, clock: clock, logger: process.logger, metrics: metrics, tracer: tracer)
+    }
+
+    /// Where lanes lie in several groups, a server that does not answer must not keep the lanes of the others waiting until their
+    /// leases are over.
+    private static func bound(_ connection: PostgresConnection, _ grouping: LaneGrouping, lease: Duration) throws {
+        guard try !grouping.groups(on: connection).isOne else { return }
+        let timeout = "\(max(500, lease.milliseconds / 4))ms"
+        try connection.query("SELECT set_config('statement_timeout', $1, false)", [.text(timeout)])
     }
 
     /// What alarms and dashboards read is there before the first of its kind happens.

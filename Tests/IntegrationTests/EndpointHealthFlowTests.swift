@@ -27,8 +27,10 @@ import Worker
                     type: "RENEWAL", app: "demo", environment: .production, originalTransactionID: nil,
                     body: Array(#"{"event":{"type":"RENEWAL"}}"#.utf8))
             }
-            try connection.transaction {
-                _ = try EventTable.insert(events, only: endpoint, now: SystemClock().now(), on: connection)
+            for part in installation.groups.split(events, by: \.lane) {
+                try connection.transaction {
+                    _ = try EventTable.insert(part.elements, only: endpoint, now: SystemClock().now(), on: connection)
+                }
             }
         }
     }

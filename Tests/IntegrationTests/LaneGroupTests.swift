@@ -84,7 +84,7 @@ import Testing
     @Test func `a transaction that changes lanes of two groups is found`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         try database.guardFourGroups()
-        let connection = try database.connect()
+        let connection = try database.connect(role: "entitled_worker")
         let (one, other) = (TestGroups.four.lanes(of: 0)[0].number, TestGroups.four.lanes(of: 1)[0].number)
         let insert = "INSERT INTO entitled.pending (lane, seq) VALUES ($1, 1), ($2, 2)"
         #expect(throws: PostgresError.self) { try connection.query(insert, [.int2(one), .int2(other)]) }

@@ -181,6 +181,8 @@ import Testing
             kept.id, as: [UInt8](repeating: 7, count: 16), now: SystemClock().now(), on: connection)
         #expect(copied == .isNotification)
         func replay(_ mode: WebhookReplay.Mode) throws -> Job {
+            // Not watched (`guardFourGroups`): a replay changes deliveries of several groups in one transaction.
+            let connection = try installation.database.connect()
             let replay = WebhookReplay(endpoint: endpoint, mode: mode, since: 0, until: nil, types: ["TEST"])
             let job = try JobTable.open(
                 replay.request(since: mode.rawValue, until: nil, rate: nil, madeBy: "tester"), on: connection

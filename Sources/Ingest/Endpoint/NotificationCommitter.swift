@@ -7,9 +7,9 @@ import Postgres
 /// Commits notifications in natural batches: whatever waits when the last commit is done goes into the next one.
 ///
 /// A request is answered 200 only after its notification is committed; when that did not happen, or when that is unknown,
-/// it is answered 503 and Apple repeats the notification. A batch is committed by groups of lanes, so that a server that is away costs
-/// its own notifications only; where all lanes are one group, a batch is one commit. The listener answers 503 by itself after the commit timeout, and
-/// `SessionWatch` cuts the connection whose statement took as long.
+/// it is answered 503 and Apple repeats the notification. A batch is committed by groups of lanes, so that a server that is
+/// away costs its own notifications only; where all lanes are one group, a batch is one commit. The listener answers 503 by
+/// itself after the commit timeout, and `SessionWatch` cuts the connection whose statement took as long.
 package final class NotificationCommitter: Service {
     package let name = "committer"
 
@@ -152,11 +152,7 @@ package final class NotificationCommitter: Service {
     private func commit(
         _ all: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter, _ rests: inout GroupRests
     ) {
-        // The listener has answered those that waited too long: Apple repeats them.
-        let oldest = ContinuousClock.now - timeout
-        let late = all.filter { $0.since < oldest }
-        if !late.isEmpty { refuse(late, "not stored in time") }
-        let batch = late.isEmpty ? all : all.filter { $0.since >= oldest }
+        let batch = inTime(all)
         guard !batch.isEmpty else { return }
         let groups: LaneGroups
         do {
@@ -170,16 +166,28 @@ package final class NotificationCommitter: Service {
                 refuse(part.elements, "not stored")
                 continue
             }
+            // The groups before may have taken long.
+            let elements = inTime(part.elements)
+            guard !elements.isEmpty else { continue }
             do {
-                try store(part.elements, session, &inserter)
+                try store(elements, session, &inserter)
                 rests.succeeded(part.group)
             } catch {
                 let isOfData = (error as? PostgresError)?.isOfData ?? false
                 let isOfGroup = !groups.isOne && !error.isConnectionLost && !isOfData
                 if isOfGroup { rests.failed(part.group, of: groups, since: begun) }
-                fail(part.elements, error, isOfGroup: isOfGroup)
+                fail(elements, error, isOfGroup: isOfGroup)
             }
         }
+    }
+
+    /// Those that may still be stored. The listener has answered those that waited too long: Apple repeats them.
+    private func inTime(_ all: [Waiting]) -> [Waiting] {
+        let oldest = ContinuousClock.now - timeout
+        let late = all.filter { $0.since < oldest }
+        guard !late.isEmpty else { return all }
+        refuse(late, "not stored in time")
+        return all.filter { $0.since >= oldest }
     }
 
     /// - Throws: where none of these is stored, for a reason that is not of one of them; they are not answered then.
@@ -204,6 +212,8 @@ package final class NotificationCommitter: Service {
         } catch let error as PostgresError where error.isOfData && unique.count > 1 {
             // One of them cannot be stored: it must not take the others with it.
             for alike in copies.values {
+                let alike = inTime(alike)
+                guard !alike.isEmpty else { continue }
                 do {
                     try store(alike, session, &inserter)
                 } catch {

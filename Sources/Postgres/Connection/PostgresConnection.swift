@@ -231,9 +231,10 @@ package final class PostgresConnection {
     private func failure(_ result: OpaquePointer, commits: Bool) -> PostgresError {
         let sqlstate = PostgresConnection.field("C", result)
         let message = PostgresConnection.field("M", result) ?? PostgresError.firstLine(PQresultErrorMessage(result))
-        // The connection of a coordinator to a node failed, for example: the session with the coordinator goes on.
+        // The connection of a coordinator to a node failed, for example: the session with the coordinator goes on. Not so after
+        // a violation of the protocol (08P01), which leaves the session in doubt.
         let isOfOtherServer =
-            sqlstate?.hasPrefix("08") == true && PostgresConnection.field("V", result) == "ERROR"
+            ["08000", "08001", "08003", "08006"].contains(sqlstate) && PostgresConnection.field("V", result) == "ERROR"
         let isLost =
             PQstatus(handle) != CONNECTION_OK
             || sqlstate.map { PostgresCause(sqlstate: $0).endsSession && !isOfOtherServer } ?? true

@@ -17,7 +17,7 @@ extension LaneCycle {
         var hasMore = true
         defer { paces.held.ran(since: begun, hasMore: hasMore) }
         if retrying.isEmpty {
-            hasMore = false
+            var isLeft = false
             for part in groups.split(leases.owned) {
                 let due = try within(part.group) { cycle in
                     try HeldNotifications.due(
@@ -25,9 +25,10 @@ extension LaneCycle {
                         on: connection)
                 }
                 guard let due else { continue }
-                hasMore = hasMore || due.count == LaneCycle.retryLimit
+                isLeft = isLeft || due.count == LaneCycle.retryLimit
                 if !due.isEmpty { retrying.append(preparer.prepare(due)) }
             }
+            hasMore = isLeft
         }
         var wasBusy = false
         while let part = retrying.popLast() {

@@ -30,7 +30,10 @@ extension LaneCycle {
         var results = Dictionary(
             uniqueKeysWithValues: groups.split(ended, by: \.delivery.id.lane).map { ($0.group, $0.elements) })
         // What was taken for groups whose turn did not come.
-        defer { engine.giveBack(results.sorted { $0.key < $1.key }.flatMap(\.value)) }
+        defer {
+            let untouched = results.sorted { $0.key < $1.key }.flatMap(\.value)
+            if !untouched.isEmpty { engine.giveBack(untouched) }
+        }
         let owned = Dictionary(uniqueKeysWithValues: groups.split(lanes).map { ($0.group, $0.elements) })
         var wasBusy = false
         for group in Set(owned.keys).union(results.keys).sorted() {
@@ -116,7 +119,12 @@ extension LaneCycle {
                 return
             }
             let middle = first + results.count / 2
-            try settle(results[first..<middle], on: connection)
+            do {
+                try settle(results[first..<middle], on: connection)
+            } catch {
+                engine.giveBack(Array(results[middle...]))
+                throw error
+            }
             try settle(results[middle...], on: connection)
         }
     }
@@ -144,9 +152,10 @@ extension LaneCycle {
             from: lanes, starts: isFullScan ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
             atMost: LaneCycle.batchLimit, except: stillPassedOver(), headers: headers, on: connection)
         if isFullScan {
+            let took = ContinuousClock.now - begun
             // The reads of all groups count together.
-            fullScanTime += ContinuousClock.now - begun
-            floor.scanned(in: fullScanTime)
+            if !isApart { fullScanTime += took }
+            floor.scanned(in: isApart ? took : fullScanTime)
         }
         let taken = Set(pending.map(\.lane))
         if !isApart, let last = lanes.last(where: taken.contains) { nextLane[group] = last }

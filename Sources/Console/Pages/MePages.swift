@@ -99,7 +99,7 @@ struct MePages: Sendable {
                 Tag.label(.label(for: .zone)) { "Zone" }
                 Tag.select(.id(.zone), .name("zone"), .describedBy(.zoneHint)) {
                     for zone in [.utc] + others + zones {
-                        Tag.option(zone == chosen ? .selected : nil) { Node.untrusted(zone.text) }
+                        Tag.option(zone == chosen ? .selected : nil) { zone.text }
                     }
                 }
             }

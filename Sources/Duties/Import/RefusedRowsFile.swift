@@ -193,9 +193,12 @@ package final class RefusedRowsFile: Sendable {
         guard descriptor >= 0 else { throw stepFailure() }
         defer { close(descriptor) }
         _ = try stamp(descriptor)
-        // A part of the heading is what a process left that was killed here.
+        var file = stat()
+        guard fstat(descriptor, &file) == 0 else { throw stepFailure() }
+        // A part of the heading is what a process left that was killed here. In a folder that others write to, a file of theirs
+        // would get receipts that they could read.
         let found = try read(descriptor, at: 0, atMost: RefusedRowsFile.stepHeading.count)
-        guard RefusedRowsFile.stepHeading.starts(with: found) else {
+        guard RefusedRowsFile.stepHeading.starts(with: found), file.st_uid == geteuid(), file.st_nlink == 1 else {
             throw Failure(
                 description: "cannot write \(stepPath): a file that this import did not write is there; move it away")
         }

@@ -103,6 +103,26 @@ struct RefusedRowsFileTests {
         #expect(mode == 0o600)
     }
 
+    @Test func `a file that another user laid there, or that has another name, too, gets no rows`() throws {
+        defer { remove() }
+        for isForeign in [true, false] where !isForeign || geteuid() == 0 {
+            try "".write(toFile: stepPath, atomically: false, encoding: .utf8)
+            if isForeign {
+                #expect(chown(stepPath, 65_534, 65_534) == 0)
+            } else {
+                #expect(link(stepPath, stepPath + ".too") == 0)
+            }
+            #expect {
+                try write(1...2, behind: RefusedRowsFile.Mark())
+            } throws: {
+                "\($0)".contains("a file that this import did not write")
+            }
+            #expect(try String(contentsOfFile: stepPath, encoding: .utf8).isEmpty)
+            try FileManager.default.removeItem(atPath: stepPath)
+            try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
     @Test func `what a person added behind rows that did not commit stays`() throws {
         defer { remove() }
         let first = try write(1...2, behind: RefusedRowsFile.Mark())

@@ -48,8 +48,6 @@ struct MePages: Sendable {
                         Tag.h2 { user?.hasPassword == true ? "Change the password" : "Set a password" }
                         passwordForm(viewer, call)
                     }
-                }
-                Tag.section {
                     Tag.h2 { "Time zone" }
                     zoneForm(viewer, call)
                 }

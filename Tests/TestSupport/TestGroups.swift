@@ -85,3 +85,8 @@ extension TestDatabase {
         try execute("DROP TRIGGER away ON entitled.\(table)")
     }
 }
+
+extension LaneGroups {
+    /// The lanes of a group, in their order.
+    package func lanes(of group: Int) -> [Lane] { Lane.all.filter { self.group(of: $0) == group } }
+}

@@ -38,9 +38,6 @@ package struct LaneGroups: Sendable, Equatable {
         return numbers.indices.contains(place) ? numbers[place] : 0
     }
 
-    /// The lanes of a group, in their order.
-    package func lanes(of group: Int) -> [Lane] { Lane.all.filter { self.group(of: $0) == group } }
-
     /// Those of these elements that lie together.
     package struct Part<Element> {
         /// The number of their group.
@@ -93,7 +90,7 @@ extension LaneGroups {
             found[try row.value("lane")] = try row.int("shard")
         }
         guard let groups = LaneGroups(shards: found) else {
-            throw PostgresError(.decoding, "the cluster has no shard for some lane")
+            throw PostgresError(.configuration, "the cluster has no shard for some lane")
         }
         return groups
     }

@@ -119,11 +119,18 @@ package final class NotificationCommitter: Service {
 
     /// Connects ahead of the first notification, and knows while nothing comes whether the database is there.
     private func look(_ session: PostgresSession) {
-        let groups = try? session.withConnection { connection in
-            try connection.query("SELECT 1")
-            return try grouping.groups(on: connection)
+        do {
+            try session.withConnection { connection in
+                try connection.query("SELECT 1")
+                _ = try grouping.groups(on: connection)
+            }
+            isReachable.change { $0 = true }
+        } catch {
+            isReachable.change { $0 = false }
+            // The session says itself that the database is away.
+            guard error.fault != .away else { return }
+            failures.warning("ingest database check failed", error, count: 1, logger)
         }
-        isReachable.change { $0 = groups != nil }
     }
 
     /// Writes down that ingest is up; without it, silence would be taken for an outage.

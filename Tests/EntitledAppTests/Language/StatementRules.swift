@@ -1,5 +1,5 @@
 import Foundation
-import Schemas
+import TestSupport
 
 /// A statement of the program, or a part of one, as it stands in a literal.
 struct StatementText {

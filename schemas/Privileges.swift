@@ -178,6 +178,8 @@ package enum Privileges {
                     "idempotency_key", "request_hash", "credential", "address", "user_agent"),
             ]),
         Table("rebuild", worker: everything, api: [.select]),
+        // Read by the triggers changes_allowed and audit_allowed, as the role that adds the row; migrations alone write it.
+        Table("change_kind", worker: [.select], api: [], console: [.select]),
     ]
 
     /// The api begins deletions; workers and commands carry them out.

@@ -181,6 +181,9 @@ package enum Schemas {
         Migration(
             version: 45, name: "endpoint_changes", sql: EmbeddedFile.text("v0045_endpoint_changes.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 46, name: "change_kinds", sql: EmbeddedFile.text("v0046_change_kinds.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

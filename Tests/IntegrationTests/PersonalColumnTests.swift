@@ -20,6 +20,7 @@ struct PersonalColumnTests {
         app_user_id: !id !original_app_user_id
         attempt: delivery detail !head outcome peer !response
         audit: actor address credential kind !message outcome !reason !target user_agent
+        change_kind: kind
         console_link: hash user_name
         console_session: address browser hash id user_name
         console_try: subject

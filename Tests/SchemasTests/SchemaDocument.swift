@@ -32,7 +32,7 @@ struct SchemaDocument {
         ("Events and deliveries", ["event", "event_copy", "delivery", "attempt", "sender"]),
         ("Endpoints and keys", ["endpoint", "endpoint_secret", "endpoint_health", "sealing_key", "api_key"]),
         ("Refunds", ["refund_request"]),
-        ("Jobs", ["job", "rebuild"]),
+        ("Jobs", ["job", "rebuild", "change_kind"]),
         (
             "Deletions",
             ["deletion", "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt"]

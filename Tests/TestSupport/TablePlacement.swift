@@ -39,7 +39,7 @@ package enum TablePlacement: Sendable, Equatable {
                 "action", "history_look", "product", "customer", "app_user_id", "customer_attribute", "customer_note",
                 "account", "account_join", "account_due", "owner_setting", "owner_salt", "app_post", "sender",
                 "endpoint", "endpoint_secret", "endpoint_health", "sealing_key", "api_key", "job", "rebuild",
-                "deletion",
+                "change_kind", "deletion",
                 "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt", "console_user",
                 "operator_key",
                 "console_session", "console_link", "console_try", "audit", "report_refresh",

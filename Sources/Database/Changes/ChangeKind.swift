@@ -116,6 +116,9 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
         }
     }
 
+    /// Scalars of its parameters at most: a list can name its rows one by one.
+    package var longestParameters: Int { rawValue.hasPrefix("bulk_") ? 65_536 : 16_384 }
+
     /// Whether a reason has to be given: a note says itself what it is for.
     package var needsReason: Bool { self != .note && self != .noteRemove }
 

@@ -57,9 +57,6 @@ package enum ChangeTable {
 
     // MARK: - The console
 
-    /// Scalars of a change's parameters, unless it is one of many rows.
-    package static let longestParameters = 16_384
-
     /// Requests of one operator are one after the other, so that the second one under a key sees the first.
     private static let serialise = """
         WITH settings AS MATERIALIZED (SELECT \(Durability.setting))

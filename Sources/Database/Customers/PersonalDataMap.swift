@@ -27,6 +27,7 @@ package enum PersonalDataMap {
         "app_user_id": .particular("exported; deleted"),
         "audit": .particular("what operators did; ids get pseudonyms"),
         "attempt": .particular("exported; answers are emptied, with erase deleted"),
+        "change_kind": .nothing("what operators can ask for"),
         "console_link": .nothing("hashes of operators' log-in links"),
         "console_session": .nothing("browsers and addresses of operators"),
         "console_try": .nothing("names and networks of operators"),

@@ -201,7 +201,7 @@ package struct ChangeDesk: Sendable {
         let request = ChangeTable.Request(
             kind, found.target, parameters: found.parameters, reason: reason, by: origin,
             idempotencyKey: idempotencyKey, fingerprint: fingerprint)
-        guard kind.isBulk || request.parameters.text.unicodeScalars.count <= ChangeTable.longestParameters else {
+        guard request.parameters.text.unicodeScalars.count <= kind.longestParameters else {
             throw DeskError(413, "body_too_large", "The change has more parameters than can be kept.")
         }
         return (request, answerKey)

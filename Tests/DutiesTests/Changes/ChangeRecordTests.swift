@@ -30,7 +30,10 @@ import Testing
             """
         }
         let refused = [
-            insert("", "").replacing("'grant'", with: "'replay_webhooks'"),
+            insert("", "").replacing("'grant'", with: "'webhooks'"),
+            insert("", "").replacing("'grant'", with: "'export'"),
+            insert("", "").replacing("'{}'", with: "repeat(' ', 16385)"),
+            insert("", "").replacing("'grant'", with: "'bulk_resend'").replacing("'{}'", with: "repeat(' ', 65537)"),
             insert("", "").replacing("'operator'", with: "'nobody'"),
             insert("", "").replacing("'why'", with: "''"), insert("", "").replacing("'why'", with: "NULL"),
             insert("", "").replacing("'new'", with: "NULL"), insert("", "").replacing("'anna'", with: "NULL"),
@@ -51,12 +54,36 @@ import Testing
         #expect(written == ["change operator new true"])
     }
 
+    /// Kinds of which the schema has rows already.
+    private static let later: Set = [
+        "status_poll", "order_lookup", "bulk_grant", "replay_webhooks", "replay_history", "outage_look",
+    ]
+
+    @Test func `the schema has a row for each kind that operators ask for, and for each look, and no other`() throws {
+        let rows = try bench.database.texts(
+            """
+            SELECT concat_ws(' ', kind, is_change, names_customer, is_bulk, longest_parameters) FROM entitled.change_kind
+            """)
+        let changes = ChangeKind.allCases.map {
+            "\($0.rawValue) t \($0.targetClass == .customer ? "t" : "f") \($0.isBulk ? "t" : "f") \($0.longestParameters)"
+        }
+        let looks = AuditTable.Look.allCases.map {
+            "\($0.rawValue) f \(ChangeKind.namesOfCustomers.contains($0.rawValue) ? "t" : "f") f 0"
+        }
+        #expect(Self.later.isDisjoint(with: ChangeKind.allCases.map(\.rawValue)))
+        let known = rows.filter { row in !Self.later.contains { row.hasPrefix($0 + " ") } }
+        #expect(known.sorted() == (changes + looks).sorted())
+        #expect(rows.count == known.count + Self.later.count)
+    }
+
     @Test func `temporary tables do not deceive the guards`() throws {
         let database = bench.database
         try database.execute("GRANT TEMPORARY ON DATABASE \(database.name) TO PUBLIC")
         let console = try bench.console()
         _ = try console.query("CREATE TEMPORARY TABLE console_user (name text, ended_ms bigint)")
         _ = try console.query("INSERT INTO console_user VALUES ('eve', NULL)")
+        _ = try console.query("CREATE TEMPORARY TABLE change_kind (LIKE entitled.change_kind)")
+        _ = try console.query("INSERT INTO change_kind VALUES ('webhooks', true, false, false, 100)")
         _ = try console.query(
             "CREATE TEMPORARY TABLE pg_class AS SELECT oid, 'entitled_console'::regrole AS relowner FROM pg_catalog.pg_class"
         )
@@ -67,6 +94,12 @@ import Testing
             VALUES ('grant', 'r', '{}', 'eve', 1, 1, 'anna', 'why', 'new', sha256(''), 'session s', 'a')
             """,
             "INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES (1, 'eve', 'grant', 'x', 'done')",
+            """
+            INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, reason,
+                idempotency_key, request_hash, credential, address)
+            VALUES ('webhooks', 'r', '{}', 'operator', 1, 1, 'anna', 'why', 'new', sha256(''), 'session s', 'a')
+            """,
+            "INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES (1, 'operator', 'webhooks', 'x', 'refused')",
         ]
         for sql in inserts {
             let error = #expect(throws: PostgresError.self, "\(sql)") { try console.query(sql) }

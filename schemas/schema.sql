@@ -1,4 +1,4 @@
--- The schema of entitled, version 45, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 46, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -1030,6 +1030,26 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.rebuild TO entitled_worker;
 GRANT SELECT ON entitled.rebuild TO entitled_api;
 GRANT SELECT ON entitled.rebuild TO entitled_console;
 
+-- Kinds of changes that operators ask for, and of entries in the audit. Programs know the same kinds; migrations write
+-- the rows.
+CREATE TABLE entitled.change_kind (
+    kind text COLLATE "C" NOT NULL,
+    -- Whether a job can be of this kind; else it is a look alone, such as an export, which the console notes in the
+    -- audit.
+    is_change boolean NOT NULL,
+    -- Whether the target is an app user id.
+    names_customer boolean NOT NULL,
+    -- Whether a job of this kind is done in several steps.
+    is_bulk boolean NOT NULL,
+    -- Characters of the parameters that the console's role may write at most.
+    longest_parameters integer NOT NULL,
+    CONSTRAINT change_kind_pkey PRIMARY KEY (kind),
+    CONSTRAINT change_kind_check CHECK ((is_change OR ((NOT is_bulk) AND (longest_parameters = 0)))),
+    CONSTRAINT change_kind_longest_parameters_check CHECK (((longest_parameters >= 0) AND (longest_parameters <= 65536)))
+);
+GRANT SELECT ON entitled.change_kind TO entitled_worker;
+GRANT SELECT ON entitled.change_kind TO entitled_console;
+
 -- MARK: Deletions
 
 -- Deletions of customers: what is left to do of them, and forever that they were done.
@@ -1552,21 +1572,18 @@ CREATE OR REPLACE FUNCTION entitled.audit_allowed()
 AS $function$
 BEGIN
     IF NEW.job IS NULL THEN
-        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke', 'customer_resend', 'customer_give_up', 'customer_export',
-                    'note', 'note_remove', 'alias', 'transfer', 'claim', 'customer_delete')
+        SELECT CASE WHEN NOT EXISTS (SELECT FROM change_kind WHERE kind = NEW.kind AND names_customer)
                 OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
             THEN pg_current_snapshot() END INTO NEW.made_snapshot;
     END IF;
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
     IF NEW.job IS NULL
-        AND (NEW.outcome = 'refused'
-                AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable',
-                    'endpoint_pause', 'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend',
-                    'customer_give_up', 'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim', 'refund_answer',
-                    'endpoint_rotate_secret', 'purchase_extend', 'endpoint_add', 'endpoint_change', 'endpoint_remove',
-                    'endpoint_test', 'customer_delete')
-            OR NEW.outcome = 'done' AND NEW.kind IN ('export', 'customer_export') AND NEW.reason IS NULL)
+        AND EXISTS (
+            SELECT FROM change_kind
+            WHERE kind = NEW.kind
+                AND (is_change AND NEW.outcome = 'refused'
+                    OR NOT is_change AND NEW.outcome = 'done' AND NEW.reason IS NULL))
         AND octet_length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
         AND coalesce(length(NEW.message), 0) <= 4096 AND coalesce(length(NEW.credential), 0) <= 255
         AND coalesce(length(NEW.address), 0) <= 255 AND coalesce(length(NEW.user_agent), 0) <= 255
@@ -1590,21 +1607,16 @@ AS $function$
 BEGIN
     IF NEW.idempotency_key IS NOT NULL THEN
         -- One query, so that both are of one moment.
-        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke', 'customer_resend', 'customer_give_up', 'note', 'note_remove', 'alias',
-                    'transfer', 'claim', 'customer_delete')
+        SELECT CASE WHEN NOT EXISTS (SELECT FROM change_kind WHERE kind = NEW.kind AND names_customer)
                 OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
             THEN pg_current_snapshot() END INTO NEW.made_snapshot;
     END IF;
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
-    IF NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause',
-            'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend', 'customer_give_up',
-            'job_cancel', 'note', 'note_remove', 'alias', 'transfer', 'claim', 'refund_answer', 'endpoint_rotate_secret',
-            'purchase_extend', 'endpoint_add', 'endpoint_change', 'endpoint_remove', 'endpoint_test',
-            'customer_delete')
+    IF length(NEW.parameters)
+            <= (SELECT longest_parameters FROM change_kind WHERE kind = NEW.kind AND is_change)
         AND octet_length(NEW.target) BETWEEN 1 AND 1024 AND length(NEW.reason) BETWEEN 1 AND 1000
         AND length(NEW.idempotency_key) BETWEEN 1 AND 255 AND octet_length(NEW.request_hash) = 32
-        AND length(NEW.parameters) <= (CASE WHEN NEW.kind LIKE 'bulk\_%' THEN 65536 ELSE 16384 END)
         AND length(NEW.credential) <= 255 AND length(NEW.address) <= 255
         AND coalesce(length(NEW.user_agent), 0) <= 255
         AND EXISTS (SELECT FROM console_user WHERE name = NEW.made_by AND ended_ms IS NULL)

@@ -124,5 +124,5 @@ package enum ElementID: String, Sendable, CaseIterable {
     case url, format, environments, events, except, apps, ordering, schedule, include, version, authorization, headers
     case withoutAuthorization = "without-authorization"
     case withoutHeaders = "without-headers"
-    case secret, asymmetric, policy, confirmation
+    case secret, asymmetric, policy, confirmation, order
 }

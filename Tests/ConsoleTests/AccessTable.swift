@@ -50,6 +50,7 @@ enum AccessTable {
         .endpointRotateSecret: [.integrator, .operator], .endpointAdd: [.integrator, .operator],
         .endpointChange: [.integrator, .operator], .endpointRemove: [.integrator, .operator],
         .endpointTest: [.integrator, .operator], .customerDelete: [.operator],
+        .statusPoll: [.support, .operator], .orderLookup: [.support, .operator],
         .bulkResend: nil, .bulkGiveUp: nil, .bulkReprocess: nil, .customerResend: nil, .customerGiveUp: nil,
     ]
 
@@ -78,6 +79,7 @@ enum AccessTable {
         "GET /report": .roles([.finance, .operator, .read]), "GET /catalog/check": records,
         "POST /refunds/{transaction}/answer": persons,
         "POST /purchases/{app}/{environment}/{id}/extensions": persons,
+        "POST /purchases/{app}/{environment}/{id}/status-looks": persons, "POST /order-lookups": persons,
         "POST /endpoints/{id}/rotate-secret": .roles([.integrator, .operator]),
         "POST /endpoints": .roles([.integrator, .operator]), "PATCH /endpoints/{id}": .roles([.integrator, .operator]),
         "DELETE /endpoints/{id}": .roles([.integrator, .operator]),

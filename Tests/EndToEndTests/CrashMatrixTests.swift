@@ -24,7 +24,7 @@ struct CrashMatrixTests {
         .historyBeforeCommit, .historyAfterCommit, .returnBeforeCommit, .returnAfterCommit,
         .postBeforeCommit, .postAfterCommit, .lookBeforeCommit, .lookAfterCommit, .deletionAfterCommit,
         .erasureBeforeCommit, .erasureAfterCommit, .changeBeforeCommit, .changeAfterCommit, .bulkBeforeCommit,
-        .bulkAfterCommit,
+        .bulkAfterCommit, .inquiryBeforeCommit, .inquiryAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =
         FailPoint.allCases.filter { !others.contains($0) }.map { .at($0) } + [

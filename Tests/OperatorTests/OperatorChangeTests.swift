@@ -238,8 +238,8 @@ struct OperatorChangeTests {
                     .replacing("{uuid}", with: "00000000-0000-4000-8000-000000000000")
                 let answer = fixture.send(route.method, path, bodies[route.kind] ?? Self.reason(), as: role)
                 if route.kind.roles.contains(role) {
-                    // A new endpoint is looked for nowhere; without a URL it is none.
-                    let status = route.kind == .endpointAdd ? 400 : 404
+                    // A new endpoint and an order are looked for nowhere; without a URL, or a number, it is none.
+                    let status = [.endpointAdd, .orderLookup].contains(route.kind) ? 400 : 404
                     #expect(answer.status == status, "\(role) \(path): \(answer.text)")
                 } else {
                     #expect(answer.status == 403 && fixture.code(answer) == "forbidden", "\(role) \(path)")

@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "status" | "search" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints pause" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "notes" | "notes list" | "notes add" | "notes remove" | "purchases" | "purchases list" | "purchases show" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "jobs" | "jobs list" | "jobs show" | "jobs cancel" | "outages" | "outages list" | "outages show" | "actions" | "actions list" | "audit" | "audit list" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "charts" | "charts list" | "charts show" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "status" | "search" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints pause" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "notes" | "notes list" | "notes add" | "notes remove" | "purchases" | "purchases list" | "purchases show" | "purchases claim" | "purchases poll" | "purchases lookup-order" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "jobs" | "jobs list" | "jobs show" | "jobs cancel" | "outages" | "outages list" | "outages show" | "actions" | "actions list" | "audit" | "audit list" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "charts" | "charts list" | "charts show" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -260,6 +260,17 @@ _entitled() {
         "purchases claim --app") return ;;
         "purchases claim --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "purchases claim --reason") return ;;
+        "purchases poll --app") return ;;
+        "purchases poll --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "purchases poll --reason") return ;;
+        "purchases poll --url") return ;;
+        "purchases poll --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "purchases poll --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "purchases lookup-order --app") return ;;
+        "purchases lookup-order --reason") return ;;
+        "purchases lookup-order --url") return ;;
+        "purchases lookup-order --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "purchases lookup-order --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "products list --watch") return ;;
         "products list --url") return ;;
         "products list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -358,7 +369,7 @@ _entitled() {
         "actions list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "actions list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "audit list --actor") return ;;
-        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim refund_answer endpoint_rotate_secret purchase_extend endpoint_add endpoint_change endpoint_remove endpoint_test customer_delete" -- "$current"); return ;;
+        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim refund_answer endpoint_rotate_secret purchase_extend endpoint_add endpoint_change endpoint_remove endpoint_test customer_delete status_poll order_lookup" -- "$current"); return ;;
         "audit list --target") return ;;
         "audit list --since") return ;;
         "audit list --until") return ;;
@@ -490,10 +501,12 @@ _entitled() {
         "notes list") words="--after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "notes add") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "notes remove") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
-        "purchases") words="list show claim --config --json --help" ;;
+        "purchases") words="list show claim poll lookup-order --config --json --help" ;;
         "purchases list") words="--unclaimed --customer --id --status --product --ends-after --ends-before --refunded-since --refunded-until --app --environment --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases show") words="--app --environment --watch --url --key-file --ca-file --config --json --help" ;;
         "purchases claim") words="--app --environment --create --reason --config --json --help" ;;
+        "purchases poll") words="--app --environment --reason --wait --url --key-file --ca-file --config --json --help" ;;
+        "purchases lookup-order") words="--app --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "products") words="list --config --json --help" ;;
         "products list") words="--unmapped --watch --url --key-file --ca-file --config --json --help" ;;
         "catalog") words="check --config --json --help" ;;

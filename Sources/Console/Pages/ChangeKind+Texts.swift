@@ -37,6 +37,8 @@ extension ChangeKind {
         case .endpointRemove: "Remove an endpoint"
         case .endpointTest: "Send a test event"
         case .customerDelete: "Delete a customer"
+        case .statusPoll: "Ask Apple how a purchase stands"
+        case .orderLookup: "Ask Apple about an order"
         }
     }
 
@@ -61,6 +63,7 @@ extension ChangeKind {
         case .endpointRemove: "Remove"
         case .endpointTest: "Send a test"
         case .customerDelete: "Delete"
+        case .statusPoll, .orderLookup: "Ask Apple"
         case .endpointEnable: "Enable"
         case .endpointDisable: "Disable"
         case .endpointPause: "Pause"
@@ -111,6 +114,12 @@ extension ChangeKind {
         case .customerDelete:
             "\(id) and all its ids name no customer any more, and personal data goes from every table. Apple continues to charge for"
                 + " subscriptions. Consumers get no event of it. It cannot be undone."
+        case .statusPoll:
+            "A worker asks Apple for the status and the transactions of \(id). What Apple signed and is not here yet is stored and"
+                + " applied, and consumers get events of what it changes."
+        case .orderLookup:
+            "A worker asks Apple which purchases an order number stands for: customers find it in the receipt by e-mail. What Apple signed"
+                + " and is not here yet is stored and applied. Apple finds orders of Production only."
         case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."

@@ -55,11 +55,23 @@ extension ChangePages {
         case .endpointAdd: try endpointFields(nil, call)
         case .endpointChange: try endpointFields(ChangePages.subject(of: call)["id"] ?? "", call)
         case .customerDelete: policy(call)
+        case .orderLookup: order(call)
         case .endpointRemove, .endpointTest, .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable,
             .jobCancel, .bulkResend, .bulkGiveUp,
-            .bulkReprocess, .customerResend, .customerGiveUp:
+            .bulkReprocess, .customerResend, .customerGiveUp, .statusPoll:
             .none
         }
+    }
+
+    /// Both say what is asked about, so that a link can name them.
+    private func order(_ call: PageCall) -> Node {
+        let subject = ChangePages.subject(of: call)
+        return .group([
+            field("Order number", .order, "order_id", call, value: subject["order_id"]),
+            select(
+                "App", .app, "app",
+                [("", "every app")] + call.desk.apps.map { ($0, $0) }, call, chosen: subject["app"]),
+        ])
     }
 
     private func rotation(_ call: PageCall) -> Node {
@@ -142,17 +154,19 @@ extension ChangePages {
     }
 
     func select(
-        _ title: String, _ id: ElementID, _ name: String, _ choices: [(value: String, text: String)], _ call: PageCall
+        _ title: String, _ id: ElementID, _ name: String, _ choices: [(value: String, text: String)], _ call: PageCall,
+        chosen: String? = nil
     ) -> Node {
+        let given = chosen ?? call.form[name]
         // What was chosen stays chosen, also where the choices are counted from now.
-        let kept: [(value: String, text: String)]? = call.form[name].flatMap { value in
+        let kept: [(value: String, text: String)]? = given.flatMap { value in
             choices.contains { $0.value == value } ? nil : [(value: value, text: value)]
         }
         return Tag.div(.classes(.field)) {
             Tag.label(.label(for: id)) { title }
             Tag.select(.id(id), .name(name)) {
                 for choice in (kept ?? []) + choices {
-                    Tag.option(.value(choice.value), choice.value == call.form[name] ? .selected : nil) { choice.text }
+                    Tag.option(.value(choice.value), choice.value == given ? .selected : nil) { choice.text }
                 }
             }
         }

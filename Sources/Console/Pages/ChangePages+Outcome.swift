@@ -29,16 +29,12 @@ extension ChangePages {
             }
             switch change.state {
             case .done:
-                Tag.p(.classes(.lead)) { "It is done." }
-                if change.kind.makesSecret {
-                    Tag.p {
-                        change.kind == .endpointAdd
-                            ? "A secret that was made for it stood in the answer to the request, once. If it was not seen, rotate it;"
-                                + " one that the consumer had already needs nothing."
-                            : "A secret that was made stood in the answer to the request, once. If it was not seen, rotate it:"
-                                + " consumers need it. One that the consumer had already needs nothing."
-                    }
+                Tag.p(.classes(.lead)) {
+                    Node.untrusted(
+                        change.kind.isInquiry
+                            ? answer.outcome?["answer"]?.stringValue ?? "Apple has answered." : "It is done.")
                 }
+                if change.kind.makesSecret { Tag.p { ChangePages.whereSecretStood(change.kind) } }
             case .running:
                 Tag.div(.classes(.notice, .warn), .role(.status)) {
                     Tag.p {
@@ -58,6 +54,7 @@ extension ChangePages {
                     ("About", .identifier(change.target, shown: 64)),
                     ("Reason", .untrusted(change.reason)), ("Asked by", .untrusted(change.user)),
                 ] + outcome(answer))
+            if change.kind == .orderLookup { ChangePages.found(answer.outcome, call) }
             if let job {
                 ChangePages.progress(job)
                 if change.state == .running { call.changes([.jobCancel], of: ["id": String(number)]) }
@@ -66,6 +63,28 @@ extension ChangePages {
                 Tag.p { Node.link(to: page) { "To what was changed" } }
             }
         }
+    }
+
+    private static func whereSecretStood(_ kind: ChangeKind) -> String {
+        kind == .endpointAdd
+            ? "A secret that was made for it stood in the answer to the request, once. If it was not seen, rotate it;"
+                + " one that the consumer had already needs nothing."
+            : "A secret that was made stood in the answer to the request, once. If it was not seen, rotate it:"
+                + " consumers need it. One that the consumer had already needs nothing."
+    }
+
+    /// The purchases of an order.
+    private static func found(_ outcome: JSON?, _ call: PageCall) -> Node {
+        let keys = outcome?["purchases"]?.arrayValue?.compactMap(PurchaseKey.init(named:)) ?? []
+        guard !keys.isEmpty else { return .none }
+        return PageParts.table(
+            "Purchases of the order", keys,
+            [
+                Column("Transaction") { key in
+                    PageParts.link(
+                        ConsolePath.purchase(key), .purchases, call, .identifier(key.originalTransactionID, shown: 40))
+                }, Column("App", text: \.app), Column("Environment") { key in PageParts.badge(key.environment) },
+            ])
     }
 
     /// How far a change of many rows is, and what became of its deliveries.
@@ -98,7 +117,11 @@ extension ChangePages {
     }
 
     private func outcome(_ answer: ChangeAnswer) -> [(name: String, value: Node?)] {
-        (answer.outcome?.members ?? []).map { member in
+        let shown = (answer.outcome?.members ?? []).filter { member in
+            // The answer of Apple's stands above, and what it names below.
+            !answer.change.kind.isInquiry || !["answer", "purchases"].contains(member.name)
+        }
+        return shown.map { member in
             let text =
                 member.value.stringValue
                 ?? member.value.arrayValue.map { $0.compactMap(\.stringValue).joined(separator: ", ") }

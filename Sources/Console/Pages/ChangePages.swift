@@ -18,7 +18,7 @@ struct ChangePages: Sendable {
     }
 
     /// The values of a subject, as they stand in the query of the form's address.
-    private static let names = ["id", "app", "environment", "uuid", "note", "transaction"]
+    private static let names = ["id", "app", "environment", "uuid", "note", "transaction", "order_id"]
     /// Fields of the form that are members of the request.
     private static let members = [
         "entitlement", "duration", "until", "endpoint", "text", "alias", "create", "to", "purchase", "customer",
@@ -93,7 +93,8 @@ struct ChangePages: Sendable {
             if let preview { ChangePages.effect(preview) }
             Tag.form(.classes(.form), .post, .action(path)) {
                 call.token(for: path)
-                for name in ChangePages.names {
+                // Of an order they are fields.
+                for name in kind == .orderLookup ? [] : ChangePages.names {
                     if let value = subject[name] { Tag.input(.type(.hidden), .name(name), .value(value)) }
                 }
                 // A second press of the button is the same change.
@@ -111,9 +112,9 @@ struct ChangePages: Sendable {
                         "To confirm, type the id once more", .confirmation, ChangePages.confirmation, call,
                         isNeeded: false)
                 }
-                if kind.needsReason { reason(kind, call) }
+                if kind.takesReason { reason(kind, call) }
                 Tag.button(.type(.submit)) { kind.button }
-                if kind.needsReason {
+                if kind.takesReason {
                     Tag.button(.type(.submit), .name(ChangePages.preview), .value("true"), .unvalidated) {
                         "Show what will happen"
                     }
@@ -127,7 +128,8 @@ struct ChangePages: Sendable {
 
     private func reason(_ kind: ChangeKind, _ call: PageCall) -> Node {
         .group([
-            field("Reason", .reason, "reason", call, .maxLength(1000), .describedBy(.hint)),
+            field(
+                "Reason", .reason, "reason", call, isNeeded: kind.needsReason, .maxLength(1000), .describedBy(.hint)),
             Tag.p(.id(.hint), .classes(.quiet)) {
                 kind.targetClass == .customer && !kind.isFinal
                     ? "It stands in the audit and in the customer's log, for example a ticket."
@@ -137,13 +139,15 @@ struct ChangePages: Sendable {
     }
 
     func field(
-        _ title: String, _ id: ElementID, _ name: String, _ call: PageCall, isNeeded: Bool = true, _ more: Attribute?...
+        _ title: String, _ id: ElementID, _ name: String, _ call: PageCall, isNeeded: Bool = true,
+        value: String? = nil, _ more: Attribute?...
     ) -> Node {
         Tag.div(.classes(.field)) {
             Tag.label(.label(for: id)) { title }
             Tag.input(
                 [
-                    .id(id), .name(name), .type(.text), .value(call.form[name] ?? ""), isNeeded ? .required : nil,
+                    .id(id), .name(name), .type(.text), .value(value ?? call.form[name] ?? ""),
+                    isNeeded ? .required : nil,
                     .autocomplete(.off), .unspelled,
                 ] + more)
         }
@@ -215,12 +219,12 @@ struct ChangePages: Sendable {
         let members = ChangePages.members.compactMap { name in
             // Every endpoint is none in particular.
             call.form[name].flatMap { value in
-                ChangePages.optional.contains(name) && value.isEmpty
+                (ChangePages.optional.contains(name) || name == "reason" && !kind.needsReason) && value.isEmpty
                     // A text field of several lines is sent with CR LF.
                     ? nil : JSON.Member(name: name, value: .string(value.replacing("\r\n", with: "\n")))
             }
         }
-        let body = JSON.object(members.filter { $0.name != "reason" || kind.needsReason }).bytes
+        let body = JSON.object(members.filter { $0.name != "reason" || kind.takesReason }).bytes
         do {
             if kind.isFinal, call.form[ChangePages.preview] == nil,
                 call.form[ChangePages.confirmation] != call.form["id"]
@@ -343,7 +347,7 @@ extension ConsolePath {
             return notification(app: app, environment: environment, uuid: uuid)
         case .refundAnswer: return ConsoleSection.refunds.path
         case .endpointAdd: return ConsoleSection.endpoints.path
-        case .claim, .purchaseExtend:
+        case .claim, .purchaseExtend, .statusPoll:
             guard let app = subject["app"], let id = subject["id"],
                 let environment = subject["environment"].flatMap(StoreEnvironment.init(rawValue:))
             else { return nil }
@@ -360,7 +364,8 @@ extension ConsolePath {
         case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim:
             target.isEmpty ? nil : customer(target)
         case .refundAnswer: section(.refunds)
-        case .purchaseExtend: purchases(target)
+        case .purchaseExtend, .statusPoll: purchases(target)
+        case .orderLookup: nil
         case .resend: delivery(target)
         case .eventResend: event(target)
         case .jobCancel: Int64(target).map { change($0) }

@@ -119,7 +119,8 @@ enum PurchaseRecordPages {
             }
             if !key.isGrant {
                 call.changes(
-                    purchase.latest.transaction.isRenewable ? [.claim, .purchaseExtend] : [.claim],
+                    purchase.latest.transaction.isRenewable
+                        ? [.claim, .purchaseExtend, .statusPoll] : [.claim, .statusPoll],
                     of: ["app": key.app, "environment": environment.rawValue, "id": id])
             }
             Tag.h2 { "What it is" }

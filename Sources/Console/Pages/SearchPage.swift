@@ -29,6 +29,7 @@ enum SearchPage {
                 }
                 if list.items.isEmpty {
                     PageParts.empty("Nothing is known by this id.", Tag.p { kinds })
+                    if let order = OrderID(likely: text) { ask(order, call) }
                 } else {
                     PageParts.table("What the text may mean", list.items, columns(call))
                     if list.items.contains(where: \.isByAttribute) {
@@ -38,6 +39,18 @@ enum SearchPage {
                     }
                 }
             })
+    }
+
+    /// No transaction says of which order it is.
+    private static func ask(_ order: OrderID, _ call: PageCall) -> Node {
+        let button = call.changes([.orderLookup], of: ["order_id": order.text])
+        guard button != .none else { return .none }
+        return .group([
+            Tag.p {
+                "It looks like the number of an order, as it stands in Apple's receipts. Apple can be asked for its purchases."
+            },
+            button,
+        ])
     }
 
     private static let kinds =

@@ -161,9 +161,35 @@ package enum ChangeRedaction {
         Pseudonyms(names.names.merging(purchases.names) { name, _ in name })
     }
 
-    /// Pseudonyms of the original transaction ids of what was the customer's, for the changes and the audit alone.
+    /// Questions about orders that are of these purchases, which the outcome alone says; also those that are not answered yet, which
+    /// are waited for where they are locked.
+    private static let selectOrders = """
+        SELECT j.target, j.state = 'running' AS is_open FROM entitled.job j
+        WHERE j.kind = '\(ChangeKind.orderLookup.rawValue)' AND j.idempotency_key IS NOT NULL
+            AND (j.state = 'running' OR EXISTS (
+                SELECT FROM jsonb_array_elements(
+                    CASE WHEN j.kind = '\(ChangeKind.orderLookup.rawValue)' AND j.outcome LIKE '%"purchases"%'
+                        THEN j.outcome::jsonb -> 'purchases' END) p
+                WHERE p ->> 'original_transaction_id' = ANY($1::text[])))
+        ORDER BY j.id
+        """
+
+    private static func orders(
+        of purchases: [String], isLocking: Bool, on connection: PostgresConnection
+    ) throws -> [String] {
+        guard !purchases.isEmpty else { return [] }
+        let statement = selectOrders + (isLocking ? " FOR NO KEY UPDATE OF j" : "")
+        return try connection.query(statement, [.texts(purchases)]).filter { try !$0.bool("is_open") }.map {
+            try $0.text("target")
+        }
+    }
+
+    /// Pseudonyms of the original transaction ids of what was the customer's, and of the numbers of the orders by which it was
+    /// found, for the changes and the audit alone.
     static func purchases(of deletion: Int64, on connection: PostgresConnection) throws -> Pseudonyms {
-        Pseudonyms.random(for: Array(try DeletionTable.owned(of: deletion, on: connection)))
+        let owned = Array(try DeletionTable.owned(of: deletion, on: connection))
+        guard try connection.query(exists).one().bool("is_there") else { return Pseudonyms.random(for: owned) }
+        return Pseudonyms.random(for: owned + (try orders(of: owned, isLocking: false, on: connection)))
     }
 
     /// Whether an id is looked for in texts about others: a short one, or a number such as a year, is a word of any sentence.
@@ -183,6 +209,11 @@ package enum ChangeRedaction {
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
         _ = try connection.query(forgetHashes)
+        // What was answered since they were looked for.
+        let late = try orders(of: purchases.names.keys.sorted(), isLocking: true, on: connection).filter {
+            purchases[$0] == nil
+        }
+        let purchases = late.isEmpty ? purchases : both(purchases, Pseudonyms.random(for: late))
         let ids = names.names.keys.sorted()
         let whose: [PostgresValue] = [
             .int8(deletion.id), .texts(ChangeKind.namesOfCustomers), .texts(ids),

@@ -54,6 +54,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A step of a change of many rows is done, and where it ends is on record; neither is committed.
     case bulkBeforeCommit = "bulk.before-commit"
     case bulkAfterCommit = "bulk.after-commit"
+    /// A part of what Apple answered to an operator is written, with how far the question is; neither is committed.
+    case inquiryBeforeCommit = "inquiry.before-commit"
+    case inquiryAfterCommit = "inquiry.after-commit"
     /// A row of an imported file is written.
     case importBeforeCommit = "import.before-commit"
     case importAfterCommit = "import.after-commit"

@@ -55,11 +55,17 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case endpointTest = "endpoint_test"
     /// Deletes a customer, as `DeletionPolicy` has it: `{"policy", "holdings"}`.
     case customerDelete = "customer_delete"
+    /// Asks Apple how a purchase stands: `{"app", "environment"}`.
+    case statusPoll = "status_poll"
+    /// Asks Apple of which purchases the target, an `OrderID`, is: `{"app"?}`.
+    case orderLookup = "order_lookup"
 
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
-        case .grant, .revoke, .note, .noteRemove, .transfer, .refundAnswer, .purchaseExtend: [.support, .operator]
+        case .grant, .revoke, .note, .noteRemove, .transfer, .refundAnswer, .purchaseExtend, .statusPoll,
+            .orderLookup:
+            [.support, .operator]
         // Customers may become one, which cannot be undone.
         case .alias, .claim, .customerDelete: [.operator]
         case .resend, .eventResend: [.support, .integrator, .operator]
@@ -81,7 +87,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
         case .grant, .revoke, .customerResend, .customerGiveUp, .note, .noteRemove, .alias, .transfer, .claim,
             .customerDelete:
             .customer
-        case .refundAnswer, .purchaseExtend: .purchase
+        case .refundAnswer, .purchaseExtend, .statusPoll, .orderLookup: .purchase
         case .resend: .delivery
         case .eventResend: .event
         case .reprocess: .notification
@@ -99,7 +105,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// As the audit names entries whose target is a customer.
     package static let namesOfCustomers = ofCustomers.map(\.rawValue) + [AuditTable.Look.customerExport.rawValue]
 
-    /// Kinds whose target is the original transaction id of a purchase.
+    /// Kinds whose target is the original transaction id of a purchase, or the number of an order.
     package static let ofPurchases = allCases.filter { $0.targetClass == .purchase }
 
     /// As the audit names entries whose target is a customer, or a purchase of one.
@@ -119,8 +125,14 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// Scalars of its parameters at most: a list can name its rows one by one.
     package var longestParameters: Int { rawValue.hasPrefix("bulk_") ? 65_536 : 16_384 }
 
-    /// Whether a reason has to be given: a note says itself what it is for.
-    package var needsReason: Bool { self != .note && self != .noteRemove }
+    /// Whether a reason has to be given: a note says itself what it is for, and so does the number of an order.
+    package var needsReason: Bool { takesReason && self != .orderLookup }
+
+    /// Whether a reason can be given.
+    package var takesReason: Bool { self != .note && self != .noteRemove }
+
+    /// Why it is asked for, where that need not be said and is not.
+    package var standardReason: String { self == .orderLookup ? "an order's number" : "a note" }
 
     /// Whether the outcome has a secret, sealed to the one who asked.
     package var makesSecret: Bool { self == .endpointRotateSecret || self == .endpointAdd }
@@ -136,13 +148,19 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// Whether Apple is asked to do it: it can be neither repeated nor rolled back.
     package var isOfApple: Bool { self == .purchaseExtend }
 
+    /// Whether Apple is only asked for something, as often as it takes.
+    package var isInquiry: Bool { self == .statusPoll || self == .orderLookup }
+
+    package static let inquiries = allCases.filter(\.isInquiry)
+
     /// Whether it is done in several steps, as a job is.
     package var isBulk: Bool {
         switch self {
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
         case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
             .jobCancel, .note, .noteRemove, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret,
-            .purchaseExtend, .endpointAdd, .endpointChange, .endpointRemove, .endpointTest, .customerDelete:
+            .purchaseExtend, .endpointAdd, .endpointChange, .endpointRemove, .endpointTest, .customerDelete,
+            .statusPoll, .orderLookup:
             false
         }
     }

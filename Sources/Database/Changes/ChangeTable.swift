@@ -153,7 +153,7 @@ package enum ChangeTable {
     /// One that failed waits as many seconds as it failed times, and one that met a lock waits until `lease_until`; the others
     /// go before it. Changes of one target are done in the order in which they were asked for; of those that this program does
     /// not know, it is unknown what their target is, and they keep none from being done.
-    private static let selectNext = """
+    static let selectNext = """
         WITH settings AS MATERIALIZED (
             SELECT \(Durability.setting), set_config('statement_timeout', '5s', true),
                 set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '2s', true),
@@ -179,7 +179,7 @@ package enum ChangeTable {
     ///
     /// - Parameter isOfApple: whether one that Apple is asked for, or one that is done here.
     package static func take(isOfApple: Bool = false, on connection: PostgresConnection) throws -> Change? {
-        let kinds = ChangeKind.allCases.filter { !$0.isBulk && $0.isOfApple == isOfApple }
+        let kinds = ChangeKind.allCases.filter { !$0.isBulk && !$0.isInquiry && $0.isOfApple == isOfApple }
         return try connection.query(
             selectNext, [.texts(kinds.map(\.rawValue)), .texts(kinds.map(\.targetClass.rawValue))]
         ).first.map(Change.init)
@@ -287,6 +287,7 @@ package enum ChangeTable {
         WITH ended AS (
             UPDATE entitled.job SET state = $2, outcome = $3, error = $4,
                 parameters = CASE WHEN kind = ANY($6::text[]) THEN '{}' ELSE parameters END,
+                cursor = CASE WHEN kind = ANY($7::text[]) THEN '{}' ELSE cursor END,
                 fraction = CASE WHEN $2 = 'cancelled' THEN fraction ELSE 1 END, updated_ms = t.now,
                 finished_ms = t.now
             FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
@@ -313,6 +314,8 @@ package enum ChangeTable {
                 .text(ending.message),
                 .text(ending.outcome.rawValue),
                 .texts(ChangeKind.allCases.filter(\.forgetsParameters).map(\.rawValue)),
+                // Where they were is said by ids of transactions.
+                .texts(ChangeKind.inquiries.map(\.rawValue)),
             ])
         guard rows.count == 1 else { throw PostgresError(.decoding, "change \(change.id) was not locked") }
     }
@@ -373,6 +376,7 @@ package enum ChangeTable {
 
     /// In the transaction in which the operator's row is locked.
     private static func checkRoom(for request: Request, on connection: PostgresConnection) throws {
+        if request.kind.isInquiry { return try checkInquiries(of: request.origin.user, on: connection) }
         guard request.kind.isBulk else { return }
         let running = try connection.query(
             countBulk, [.text(request.origin.user), .texts(ChangeKind.bulk.map(\.rawValue))]

@@ -74,7 +74,6 @@ package enum ChangeVersions {
         case .reprocess: return try notification(target, parameters, on: connection)
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try endpoints(on: connection, only: target).states
-        case .endpointAdd: return []
         case .endpointChange: return try EndpointTable.list(id: target, on: connection).map(\.version)
         case .endpointRemove, .endpointTest:
             return try endpoints(on: connection, only: target, withPause: false).states
@@ -92,7 +91,8 @@ package enum ChangeVersions {
         case .customerResend, .customerGiveUp:
             return try [holdings(of: target, on: connection)] + sending(parameters, on: connection).states
         case .bulkResend, .bulkGiveUp: return try sending(parameters, on: connection).states
-        case .bulkReprocess: return []
+        // Apple is asked, whatever is known by then.
+        case .bulkReprocess, .statusPoll, .orderLookup, .endpointAdd: return []
         case .jobCancel:
             return try connection.query(
                 "SELECT state FROM entitled.job WHERE id = $1", [.int8(Int64(target))]

@@ -179,6 +179,18 @@ package enum DeletionTable {
         return found.isEmpty ? .present : found.allSatisfy { $0 } ? .swept : .deleted
     }
 
+    private static let selectSince = """
+        SELECT d.id FROM entitled.job j, entitled.deletion d
+        WHERE j.id = $1 AND d.at_ms >= j.created_ms - 30000 AND \(isMeant(by: "j", at: "created_ms"))
+        ORDER BY d.id LIMIT 1 FOR SHARE OF d
+        """
+
+    /// Whether any customer was deleted since a change was asked for, or at that time; an erasure that is at the changes is
+    /// waited for.
+    package static func isAnySince(_ change: Change, on connection: PostgresConnection) throws -> Bool {
+        try !connection.query(selectSince, [.int8(change.id)]).isEmpty
+    }
+
     // MARK: - Working off
 
     private static let columns = """

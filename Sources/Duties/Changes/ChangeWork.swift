@@ -186,6 +186,7 @@ package struct ChangeWork: Sendable {
         case .endpointTest: return try testEndpoint(change, on: connection)
         case .customerDelete: return try deleteCustomer(change, parameters, on: connection)
         case .purchaseExtend: return .refused("Apple does this change, which another duty asks for.")
+        case .statusPoll, .orderLookup: return .refused("Another duty asks Apple.")
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return .refused("A change of many rows is done in steps.")
         }

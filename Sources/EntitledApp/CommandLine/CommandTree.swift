@@ -128,6 +128,8 @@ package enum CommandTree {
             PurchaseListCommand.self,
             PurchaseShowCommand.self,
             PurchaseClaimCommand.self,
+            PurchasePollCommand.self,
+            OrderLookupCommand.self,
         ])
 
     private static let chartsGroup = Group(

@@ -152,6 +152,7 @@ struct Composition {
                             apps: configuration.apps.map(\.id), address: configuration.webhookAddress),
                         clock: clock), logger: logger)),
             try service(extensionDuty(history.accesses)),
+            try service(history.inquiryDuty(logger: logger)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
             try reportDuty.map { try service($0) },

@@ -68,6 +68,16 @@ struct HistoryServices: Sendable {
             metrics: metrics)
     }
 
+    /// Asks Apple what operators ask for.
+    func inquiryDuty(logger: Logger) -> InquiryDuty {
+        InquiryDuty(
+            lookups: accesses.mapValues {
+                AccountLookup(
+                    client: $0.client, admission: transactionAdmission,
+                    mostTransactions: InquiryDuty.mostTransactions)
+            }, cancellation: cancellation, logger: logger)
+    }
+
     /// Nil where reconciliation is off.
     func reconciliationDuty(clock: any WallClock, logger: Logger, metrics: Metrics) -> ReconciliationDuty? {
         guard reconciliation != nil else { return nil }

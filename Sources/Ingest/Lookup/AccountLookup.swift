@@ -233,7 +233,7 @@ package struct AccountLookup: Sendable {
 
     // MARK: - Admission
 
-    private func admitted(
+    func admitted(
         _ item: SignedItem<TransactionPayload>
     ) throws(ServerAPIError) -> TransactionAdmission.Admitted {
         switch admission.admit(item.text, of: client.app.id) {

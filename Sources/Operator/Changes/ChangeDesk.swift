@@ -170,7 +170,7 @@ package struct ChangeDesk: Sendable {
         insisting text: String?, now: Int64, on connection: PostgresConnection
     ) throws -> (ChangeTable.Request, AnswerKey?) {
         let plan = try ChangeDesk.plan(text, now: now)
-        let reason = try asked.needsReason ? body.reason() : body.optionalReason() ?? "a note"
+        let reason = try asked.needsReason ? body.reason() : body.optionalReason() ?? asked.standardReason
         // Times count from when they were shown.
         var found = try DatabaseDesk.ask(settings, for: viewer, now: plan?.made ?? now, on: connection) { desk in
             var found = try route.find(desk, PathValues(values: subject), &body)
@@ -215,6 +215,8 @@ package struct ChangeDesk: Sendable {
                 429, "too_many_jobs",
                 "\(error.limit) of your jobs are running already; wait until one has ended, or cancel one.",
                 retryAfter: 10)
+        } catch let error as ChangeTable.TooManyInquiries {
+            throw DeskError(429, "too_many_jobs", "\(error)", retryAfter: 30)
         } catch let error as PostgresError where error.isForbidden {
             // A kind that is younger than the schema.
             throw DeskError.olderSchema

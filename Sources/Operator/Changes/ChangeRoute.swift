@@ -50,7 +50,7 @@ package struct ChangeRoute: Sendable {
 
     package var path: String { pattern.text }
 
-    package static let all = single + ofEndpoints + ofCustomers
+    package static let all = single + ofEndpoints + ofCustomers + inquiries
 
     private static let single: [ChangeRoute] = [
         ChangeRoute("/customers/{id}/grants", .grant, grant),

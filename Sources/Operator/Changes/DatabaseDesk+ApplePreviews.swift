@@ -53,4 +53,38 @@ extension DatabaseDesk {
         effect.after = .object(["expires_at": .date(min(ends, .max - longer) + longer)])
         return effect
     }
+
+    private static let keyless = "The app has no key for Apple's Server API (server_api in the configuration)."
+
+    /// What Apple says is not known before it is asked.
+    func polling(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let key = PurchaseKey(
+            app: parameters["app"]?.stringValue ?? "", environment: environment(parameters),
+            originalTransactionID: target)
+        let purchase = try purchase(key).row.purchase
+        var effect = ChangeEffect()
+        effect.before = .object([
+            "status": .string(purchase.status(at: now).rawValue),
+            "signed_at": .date(purchase.latest.transaction.signedDate),
+        ])
+        if !settings.serverAPIApps.contains(key.app) { effect.refusal = DatabaseDesk.keyless }
+        return effect
+    }
+
+    func lookingUp(_ target: String, _ parameters: JSON) -> ChangeEffect {
+        let app = parameters["app"]?.stringValue
+        let asked = settings.scopes.filter { scope in
+            scope.environment == .production && settings.serverAPIApps.contains(scope.app)
+                && (app == nil || app == scope.app)
+        }
+        var effect = ChangeEffect()
+        effect.after = .object(["order_id": .string(target), "apps": .strings(asked.map(\.app))])
+        if asked.isEmpty {
+            effect.refusal =
+                app == nil
+                ? "No app with Production has a key for Apple's Server API (server_api in the configuration)."
+                : DatabaseDesk.keyless
+        }
+        return effect
+    }
 }

@@ -30,6 +30,8 @@ extension DatabaseDesk {
         case .customerDelete: return try deleting(target, parameters)
         case .refundAnswer: return try answering(target, parameters)
         case .purchaseExtend: return try extending(target, parameters)
+        case .statusPoll: return try polling(target, parameters)
+        case .orderLookup: return lookingUp(target, parameters)
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return try counting(kind, target, parameters)
         }

@@ -130,6 +130,11 @@ private final class OperatorFixture {
         let days = [JSON.Member(name: "days", value: .int(7)), .init(name: "apple_reason", value: .string("outage"))]
         post("\(root)/purchases/\(purchase)/extensions?preview=true", reason(days))
         post("\(root)/purchases/\(purchase)/extensions", reason(days))
+        post("\(root)/purchases/\(purchase)/status-looks?preview=true", reason())
+        post("\(root)/purchases/\(purchase)/status-looks", reason())
+        let order = JSON.Member(name: "order_id", value: .string("MK5TTTVWJH"))
+        post("\(root)/order-lookups?preview=true", .object([order]))
+        post("\(root)/order-lookups", .object([order]))
         endpoints(reason)
         post("\(root)/customers/contract-alias?preview=true", reason(), method: "DELETE")
         let erase = [JSON.Member(name: "policy", value: .string("pseudonymise"))]

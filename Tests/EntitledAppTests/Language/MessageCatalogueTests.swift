@@ -25,7 +25,8 @@ struct MessageCatalogueTests {
     @Test func `loggers get the name of the event where they are called`() throws {
         #expect(
             try Self.catalogue.get().indirect == [
-                "Daemon: event", "Duties: D.failure", "Duties: ExtensionDuty.failure", "Duties: JobDuty.failure",
+                "Daemon: event", "Duties: D.failure", "Duties: ExtensionDuty.failure", "Duties: InquiryDuty.failure",
+                "Duties: JobDuty.failure",
                 "Worker: event",
             ])
     }

@@ -17,7 +17,12 @@ struct SearchCommand: ReadingCommand, RemoteCommand {
         let bytes = try context.operators().get(["search"], [("q", id)])
         let hits = try JSON(ordered: bytes)["items"]?.arrayValue ?? []
         if context.json { try context.document(bytes) }
-        guard !hits.isEmpty else { throw CommandFailure("nothing has the id \(id)") }
+        guard !hits.isEmpty else {
+            let hint = OrderID(likely: id).map { order in
+                "; if it is the number of an order, `entitled purchases lookup-order \(order.text)` asks Apple"
+            }
+            throw CommandFailure("nothing has the id \(id)\(hint ?? "")")
+        }
         guard !context.json else { return 0 }
         var table = TextTable(["kind", .key("id"), "matched", .prose("command")])
         for hit in hits {

@@ -11,7 +11,10 @@ package struct OrderID: Sendable, Equatable {
     /// Nil for what cannot be one. Small letters, and spaces around it, are a person's.
     package init?(_ given: String) {
         let trimmed = given.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed()
-        let bytes = Array(String(trimmed).uppercased().utf8)
+        // As bytes: there are other letters whose capitals are these.
+        let bytes = String(trimmed).utf8.map { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte & ~0x20 : byte
+        }
         guard OrderID.lengths.contains(bytes.count), bytes.first == UInt8(ascii: "M"),
             bytes.allSatisfy({ OrderID.isDigit($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) })
         else { return nil }

@@ -51,6 +51,22 @@ import Testing
         #expect(done.text.contains("New transactions"))
     }
 
+    @Test("one question too many leaves the form as it was filled in")
+    func turnsAway() throws {
+        let browser = try records.browser(.support)
+        let form = "/console/changes/new/order_lookup"
+        browser.open(form)
+        try console.database.execute(
+            """
+            INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, idempotency_key)
+            SELECT 'status_poll', 'r' || n, '{}', u.name, 1, 1, '2000000000000001', 'k' || n
+            FROM entitled.console_user u, generate_series(1, 16) n WHERE u.role = 'support'
+            """)
+        let turned = try browser.submit(form, ["order_id": "MK5TTTVWJH", "reason": "ticket 77"])
+        #expect(turned.status == 429 && turned.text.contains("16 of your questions to Apple"), "\(turned.text)")
+        #expect(turned.text.contains("value=\"MK5TTTVWJH\"") && turned.text.contains("ticket 77"), "\(turned.text)")
+    }
+
     @Test("a search for what looks like an order number offers to ask, and the outcome links the purchases")
     func looksUp() throws {
         let browser = try records.browser(.support)

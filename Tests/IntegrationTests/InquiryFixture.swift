@@ -120,6 +120,15 @@ final class InquiryFixture: Sendable {
             "UPDATE entitled.job SET lease_until = clock_timestamp() - interval '1 s' WHERE state = 'running'")
     }
 
+    /// Deletes a customer, and whatever names them.
+    func delete(_ customer: String, _ policy: DeletionPolicy) throws {
+        let connection = try operating()
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let deletion = try actions.delete(customer, policy: policy, on: connection)
+        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
+        while try erasure.step(deletion.id, on: connection) == .more {}
+    }
+
     var notifications: Int64 {
         get throws { try installation.database.count("SELECT count(*) FROM entitled.notification") }
     }

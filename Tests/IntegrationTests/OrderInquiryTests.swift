@@ -1,5 +1,6 @@
 import AppStoreAPI
 import Base
+import Daemon
 import Database
 import Duties
 import Postgres
@@ -82,6 +83,35 @@ import Testing
         #expect(try fixture.change(unknown).state == .failed)
     }
 
+    @Test(arguments: DeletionPolicy.allCases)
+    func `an order that is answered while its customer is deleted is forgotten, though it was never answered before`(
+        policy: DeletionPolicy
+    ) throws {
+        let one = Self.bought(4)
+        let fixture = try InquiryFixture(
+            told: [one.notification], faults: [StoreFault(.slow, path: "/lookup/", seconds: 5)])
+        let order = try Self.order(of: one.id)
+        let job = try fixture.ask(.orderLookup, order, Self.none)
+        let owner = try #require(
+            try fixture.installation.database.texts("SELECT owner FROM entitled.purchase").first)
+        let failures = Monitor<[String]>([])
+        let deleting = ServiceThread("deleting") {
+            do {
+                try eventually("it is asked for") { !fixture.apple.calls(of: "/lookup/").isEmpty }
+                try fixture.delete(owner, policy)
+            } catch { failures.change { $0.append("\(error)") } }
+        }
+        try fixture.run()
+        deleting.join()
+        #expect(failures.read { $0 } == [])
+        #expect(try fixture.sentence(job).hasPrefix("A customer was deleted since it was asked for"))
+        let rows = try fixture.installation.database.texts(
+            """
+            SELECT row_to_json(j)::text FROM entitled.job j UNION ALL SELECT row_to_json(a)::text FROM entitled.audit a
+            """)
+        #expect(rows.count == 2 && rows.allSatisfy { !$0.contains(order) && !$0.contains(one.id) }, "\(rows)")
+    }
+
     @Test func `one app alone is asked about where it is named`() throws {
         let one = Self.bought(3)
         let fixture = try InquiryFixture(told: [], apple: [one.notification])
@@ -96,7 +126,8 @@ import Testing
     @Test func `a number is read as customers write it, and what is none is none`() {
         #expect(OrderID(" mk5tttvwjh ")?.text == "MK5TTTVWJH")
         for text in [
-            "", "M", "M1", "K5TTTVWJHM", "MK5-TTTVWJH", "MK5TTT VWJH", "MÄ5TTTVWJH",
+            "", "M", "M1", "K5TTTVWJHM", "MK5-TTTVWJH", "MK5TTT VWJH", "MÄ5TTTVWJH", "Mß1234", "Mﬀ12345", "Mı123456",
+            "ﬃM12345",
             "M" + String(repeating: "1", count: 32),
         ] {
             #expect(OrderID(text) == nil, "\(text)")

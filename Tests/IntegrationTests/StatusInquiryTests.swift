@@ -170,10 +170,14 @@ import Testing
         arguments: [
             (StoreFault(.unauthorized), "Apple takes no key of the app"),
             (StoreFault(.garbage), "Nothing was kept of Apple's answer, which cannot be used"),
-            (StoreFault(.error), "Apple's server failed at 8 tries"),
-            (StoreFault(.badGateway), "Apple's server failed at 8 tries"),
-            (StoreFault(.reset), "Apple gave no answer at 8 tries"),
-            (StoreFault(.rateLimited, seconds: 0), "Apple turned 8 tries away"),
+            (StoreFault(.error), "Apple's server failed at the last of 8 tries"),
+            (StoreFault(.badGateway), "Apple's server failed at the last of 8 tries"),
+            (StoreFault(.reset), "Apple gave no answer at the last of 8 tries"),
+            (StoreFault(.rateLimited, seconds: 0), "Apple turned the last of 8 tries away"),
+            (
+                StoreFault(.rateLimited, seconds: 3600),
+                "Apple was not asked at the last of 8 tries: its rate limit holds the app's requests back until 2"
+            ),
             (StoreFault(.notFound), "Apple knows no such transaction of this app and environment"),
         ])
     func `each failure has its own sentence, and what passes is tried again within a bound`(
@@ -302,21 +306,13 @@ import Testing
 
     // MARK: - Deleted customers
 
-    private func delete(_ fixture: InquiryFixture, _ customer: String, _ policy: DeletionPolicy) throws {
-        let connection = try fixture.operating()
-        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
-        let deletion = try actions.delete(customer, policy: policy, on: connection)
-        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
-        while try erasure.step(deletion.id, on: connection) == .more {}
-    }
-
     @Test(arguments: DeletionPolicy.allCases)
     func `a purchase of a customer who is deleted meanwhile is not asked about`(policy: DeletionPolicy) throws {
         let one = Self.missed(31)
         let fixture = try InquiryFixture(told: [one.told], apple: [one.told, one.untold])
         let owner = try #require(try fixture.installation.database.texts("SELECT owner FROM entitled.purchase").first)
         let job = try fixture.poll(one.id)
-        try delete(fixture, owner, policy)
+        try fixture.delete(owner, policy)
         try fixture.run()
         #expect(try fixture.sentence(job).contains("was deleted"))
         #expect(fixture.apple.calls == [])
@@ -348,7 +344,7 @@ import Testing
             try fixture.installation.database.texts(
                 "SELECT owner FROM entitled.purchase WHERE original_transaction_id = '\(one.id)'"
             ).first)
-        try delete(fixture, owner, policy)
+        try fixture.delete(owner, policy)
         let left = try rows()
         #expect(left.allSatisfy { !$0.contains(one.id) && !$0.contains(order) }, "\(left)")
         #expect(left.count { $0.contains(foreign) } == 2 && left.count { $0.contains(other.id) } == 1, "\(left)")

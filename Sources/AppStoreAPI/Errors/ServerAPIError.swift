@@ -1,4 +1,5 @@
 import AppStore
+import Base
 
 /// Why a call of Apple's Server API has no result. The description is one line that a person can act on.
 package enum ServerAPIError: Error, Sendable, Equatable {
@@ -18,6 +19,9 @@ package enum ServerAPIError: Error, Sendable, Equatable {
     case invalid(String)
     /// The call's deadline passed, or would have passed; what it waited for.
     case outOfTime(String)
+    /// Apple's rate limit lets no request go before the call's deadline. `until`: when it lets one go, in ms since 1970; nil: too
+    /// many others wait.
+    case limited(until: Int64?)
     /// The caller gave up.
     case cancelled
 
@@ -25,7 +29,7 @@ package enum ServerAPIError: Error, Sendable, Equatable {
     package var isRetryable: Bool {
         switch self {
         case .refused(let refusal): refusal.isRetryable
-        case .unreachable, .outOfTime, .cancelled: true
+        case .unreachable, .outOfTime, .limited, .cancelled: true
         case .unauthorized, .untrusted, .malformed, .tooLarge, .invalid: false
         }
     }
@@ -48,6 +52,9 @@ extension ServerAPIError: CustomStringConvertible {
         case .tooLarge(let limit): "Apple's answer has more than \(limit) bytes"
         case .invalid(let reason): reason
         case .outOfTime(let reason): "timed out: \(reason)"
+        case .limited(let until?):
+            "Apple's rate limit leaves no room before the deadline; the next request goes at \(Timestamp.text(until))"
+        case .limited: "too many requests wait for Apple's rate limit"
         case .cancelled: "cancelled"
         }
     }

@@ -53,10 +53,10 @@ final class RateLimiter: Sendable {
             case .go: return
             case .wait(let time):
                 // Not worth waiting for what comes too late.
-                guard time < deadline else { throw .outOfTime("Apple's rate limit leaves no room before the deadline") }
+                guard time < deadline else { throw .limited(until: SystemClock().now() + time - now) }
                 pause(until: time) { _ in options.cancellation.isCancelled }
             case .queue:
-                guard now < deadline else { throw .outOfTime("too many requests wait for Apple's rate limit") }
+                guard now < deadline else { throw .limited(until: nil) }
                 pause(until: deadline) { options.cancellation.isCancelled || $0.lines[key]?.isFirst(ticket) == true }
             }
         }

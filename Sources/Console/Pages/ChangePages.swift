@@ -255,7 +255,7 @@ struct ChangePages: Sendable {
                 }
                 return try ask(kind, body, by: viewer, call)
             }
-        } catch let error as DeskError where error.status == 400 || error.status == 409 || error.status == 503 {
+        } catch let error as DeskError where [400, 409, 429, 503].contains(error.status) {
             return .page(try form(call, problem: error))
         }
     }

@@ -12,11 +12,14 @@ extension ChangeTable {
         package let failures: Int64
     }
 
+    /// The one that has waited longest goes first: each part of a long one puts it behind the others.
+    static let selectNextInquiry = next(by: "attempts, lease_until NULLS FIRST, id")
+
     /// The next that is to be gone on with and that no other worker is at; it is locked until the transaction ends.
     package static func takeInquiry(on connection: PostgresConnection) throws -> Change? {
         let kinds = ChangeKind.inquiries
         return try connection.query(
-            selectNext, [.texts(kinds.map(\.rawValue)), .texts(kinds.map(\.rawValue))]
+            selectNextInquiry, [.texts(kinds.map(\.rawValue)), .texts(kinds.map(\.rawValue))]
         ).first.map(Change.init)
     }
 
@@ -47,6 +50,17 @@ extension ChangeTable {
         _ id: Int64, by holder: [UInt8], on connection: PostgresConnection
     ) throws -> Held? {
         try connection.query(selectHeld, [.int8(id), .uuid(holder)]).first.map { try held(try Change($0), $0) }
+    }
+
+    private static let selectWaiting = """
+        SELECT \(Change.columns), cursor, attempts FROM entitled.job
+        WHERE id = $1 AND state = 'running' AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+        FOR NO KEY UPDATE
+        """
+
+    /// One that was to be gone on with, locked until the transaction ends; nil: it is over, or another worker holds it.
+    package static func waiting(_ id: Int64, on connection: PostgresConnection) throws -> Held? {
+        try connection.query(selectWaiting, [.int8(id)]).first.map { try held(try Change($0), $0) }
     }
 
     private static func held(_ change: Change, _ row: PostgresRow) throws -> Held {

@@ -153,7 +153,11 @@ package enum ChangeTable {
     /// One that failed waits as many seconds as it failed times, and one that met a lock waits until `lease_until`; the others
     /// go before it. Changes of one target are done in the order in which they were asked for; of those that this program does
     /// not know, it is unknown what their target is, and they keep none from being done.
-    static let selectNext = """
+    static let selectNext = next(by: "attempts, id")
+
+    /// - Parameter order: of those whose time has come.
+    static func next(by order: String) -> String {
+        """
         WITH settings AS MATERIALIZED (
             SELECT \(Durability.setting), set_config('statement_timeout', '5s', true),
                 set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '2s', true),
@@ -170,10 +174,11 @@ package enum ChangeTable {
                         AND older.id < j.id AND older.state = 'running' AND older.idempotency_key IS NOT NULL
                         AND ($2::text[])[array_position($1::text[], older.kind)]
                             = ($2::text[])[array_position($1::text[], j.kind)])
-            ORDER BY attempts, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY \(order) LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         )
         SELECT held.* FROM held, settings
         """
+    }
 
     /// The next change of one step that is to be done and that no other worker is at; it is locked until the transaction ends.
     ///

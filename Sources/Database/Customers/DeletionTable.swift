@@ -182,11 +182,12 @@ package enum DeletionTable {
     private static let selectSince = """
         SELECT d.id FROM entitled.job j, entitled.deletion d
         WHERE j.id = $1 AND d.at_ms >= j.created_ms - 30000 AND \(isMeant(by: "j", at: "created_ms"))
-        ORDER BY d.id LIMIT 1 FOR SHARE OF d
+        LIMIT 1
         """
 
-    /// Whether any customer was deleted since a change was asked for, or at that time; an erasure that is at the changes is
-    /// waited for.
+    /// Whether any customer was deleted since a change was asked for, or at that time. Nothing is locked: an erasure takes the rows
+    /// of changes last, and so no change may wait for it whose row is held. Whoever holds the change's row is safe all the same: the
+    /// erasure of a deletion that is not seen here is still to come to the row.
     package static func isAnySince(_ change: Change, on connection: PostgresConnection) throws -> Bool {
         try !connection.query(selectSince, [.int8(change.id)]).isEmpty
     }

@@ -215,7 +215,7 @@ package struct ExtensionDuty: Duty {
             where rejection.rawCode != nil && rejection.status < 500 || rejection.status == 429:
                 return .refused("Apple did not extend it. \(error).")
             case .unauthorized, .invalid: return .refused("Apple did not extend it. \(error).")
-            case .refused, .unreachable, .untrusted, .malformed, .tooLarge, .outOfTime, .cancelled:
+            case .refused, .unreachable, .untrusted, .malformed, .tooLarge, .outOfTime, .limited, .cancelled:
                 return .failed(
                     "It is not known whether Apple extended it (\(error)), and no worker asks again, because that could"
                         + " extend it twice. Within minutes the purchase tells, since Apple reports an extension.")

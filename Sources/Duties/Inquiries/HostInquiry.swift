@@ -40,7 +40,11 @@ package struct HostInquiry {
             let answer = look.ask(inquiry, progress, failures: failures)
             var news = InquiryProgress.News()
             for part in try InquiryWriter.parts(of: answer, on: connection) {
-                news = news + (try connection.transaction { try writer.write(part, on: connection) })
+                let written = try connection.transaction {
+                    try InquiryWriter.isThere(inquiry, on: connection) ? writer.write(part, on: connection) : nil
+                }
+                guard let written else { return .refused("The purchase was erased while Apple answered.") }
+                news = news + written
             }
             var reached = answer.progress
             reached.news = progress.news + news

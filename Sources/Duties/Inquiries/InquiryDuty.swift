@@ -1,6 +1,7 @@
 import AppStoreAPI
 import Base
 import Crypto
+import Customers
 import Daemon
 import Database
 import Ingest
@@ -24,12 +25,16 @@ package struct InquiryDuty: Duty {
     private let logger: Logger
     private let failures = RepeatedFailure()
     private var writer: InquiryWriter
+    /// Apps of which Apple answered nothing, and until when no other question about them is asked: each takes the time of them all.
+    private var resting: [String: ContinuousClock.Instant] = [:]
 
     private static let rest = Duration.milliseconds(300)
     /// The schema is older than inquiries; it may be migrated while the worker runs.
     private static let rarely = Duration.seconds(30)
     /// ms that one part takes at most, with what is written around it.
     private static let lease: Int64 = 60_000
+    /// ms for which an app rests at most.
+    private static let longestRest: Int64 = 10_000
 
     /// Transactions of one part (`AccountLookup`), beside those of its last page, 20 that are asked for by themselves, and the
     /// state: what is written at once are 500 at most.
@@ -71,7 +76,11 @@ package struct InquiryDuty: Duty {
         case .later: break
         case .over(let ended): ended.tell(logger)
         case .ask(let change, let inquiry, let progress, let failed):
-            let answer = look.ask(inquiry, progress, failures: failed)
+            let answer = look.ask(inquiry, progress, failures: failed, passingOver: restingApps)
+            if let app = answer.app {
+                let rest = min(InquiryCourse.delay(after: failed), InquiryDuty.longestRest)
+                resting[app] = answer.isOfWholeApp ? ContinuousClock.now + .milliseconds(rest) : nil
+            }
             try run.session.withConnection { try keep(answer, inquiry, change, on: $0, run) }?.tell(logger)
         }
         return true
@@ -85,34 +94,41 @@ package struct InquiryDuty: Duty {
         do {
             return try begin(&taken, on: connection)
         } catch {
-            guard let change = taken, InquiryDuty.isOwn(error), connection.isAlive, !run.isDraining() else {
-                throw error
-            }
-            return try afterFailure(error, of: change, on: connection).map(Step.over) ?? .later
+            guard let change = taken, connection.isAlive, !run.isDraining() else { throw error }
+            return try afterFailure(error, on: connection) {
+                try ChangeTable.waiting(change.id, on: connection)
+            }.map(Step.over) ?? .later
         }
     }
 
-    /// Whether the same may happen at each try.
-    private static func isOwn(_ error: any Error) -> Bool { !TransientError.isPassing(error) || error.isTimeout }
+    private var restingApps: Set<String> { Set(resting.filter { $0.value > .now }.keys) }
 
+    /// ms until one of the apps that an inquiry is still about is asked about again; nil: one is not resting.
+    private func rest(of inquiry: Inquiry, _ progress: InquiryProgress) -> Int64? {
+        let left = InquiryLook.left(of: inquiry, progress)
+        guard !left.isEmpty, restingApps.isSuperset(of: left) else { return nil }
+        return left.compactMap { resting[$0] }.min().map { max(1, ($0 - .now).milliseconds) }
+    }
+
+    /// - Parameter take: what failed, unless another worker is at it.
     private func afterFailure(
-        _ error: any Error, of change: Change, on connection: PostgresConnection
+        _ error: any Error, on connection: PostgresConnection, _ take: () throws -> ChangeTable.Held?
     ) throws -> ChangeWork.Ended? {
         failures.warning(InquiryDuty.failure, error, count: 1, logger)
         return try connection.transaction {
             _ = try connection.query("SELECT \(Durability.setting)")
-            guard let change = try ChangeTable.take(change.id, on: connection) else { return nil }
+            guard let change = try take()?.change else { return nil }
             let count = try ChangeTable.countFailure(of: change, on: connection)
-            guard count >= ChangeWork.patience else {
-                try ChangeTable.letGo(of: change, for: 1000 << count, on: connection)
+            guard count >= InquiryCourse.patience else {
+                let delay = InquiryCourse.delay(after: count - 1)
+                try ChangeTable.letGo(of: change, for: delay, on: connection)
                 return nil
             }
             // The error may still name a customer who was deleted meanwhile.
             guard try !ChangeTable.isRedacted(change, on: connection) else {
-                return try end(change, .refused(ChangeWork.deleted), on: connection)
+                return try forget(change, ChangeWork.deleted, on: connection)
             }
-            return try end(
-                change, .failed("The question failed \(count) times (\(error)) and is given up."), on: connection)
+            return try end(change, .failed(InquiryCourse.givenUp(error, count)), on: connection)
         }
     }
 
@@ -120,6 +136,9 @@ package struct InquiryDuty: Duty {
         try connection.transaction {
             guard let change = try ChangeTable.takeInquiry(on: connection) else { return nil }
             taken = change
+            guard try !ChangeTable.isRedacted(change, on: connection) else {
+                return .over(try forget(change, ChangeWork.deleted, on: connection))
+            }
             if let objection = try InquiryDuty.objection(to: change, on: connection) {
                 return .over(try end(change, .refused(objection), on: connection))
             }
@@ -129,13 +148,16 @@ package struct InquiryDuty: Duty {
             case .failure(let refusal):
                 return .over(try end(change, .refused(refusal.sentence), on: connection))
             }
-            if case .purchase(let key) = inquiry,
-                try !PurchaseTable.owners([key], on: connection).contains(where: { $0 != nil })
-            {
+            if case .purchase(let key) = inquiry, try !InquiryWriter.isKnown(key, on: connection) {
                 return .over(try end(change, .refused("There is no such purchase."), on: connection))
             }
             let held = try ChangeTable.hold(change, by: holder, for: InquiryDuty.lease, on: connection)
-            return .ask(change, inquiry, InquiryProgress(cursor: held.cursor), failures: held.failures)
+            let progress = InquiryProgress(cursor: held.cursor)
+            if let rest = rest(of: inquiry, progress) {
+                try ChangeTable.letGo(of: change, for: rest, on: connection)
+                return .later
+            }
+            return .ask(change, inquiry, progress, failures: held.failures)
         }
     }
 
@@ -143,7 +165,6 @@ package struct InquiryDuty: Duty {
     /// change as its role.
     private static func objection(to change: Change, on connection: PostgresConnection) throws -> String? {
         if let objection = try ChangeWork.objection(to: change, on: connection) { return objection }
-        if try ChangeTable.isRedacted(change, on: connection) { return ChangeWork.deleted }
         if let parameters = try? JSON(parsing: Array(change.parameters.utf8)),
             try ChangeWork.isChanged(change, parameters, on: connection)
         {
@@ -162,8 +183,10 @@ package struct InquiryDuty: Duty {
             return try write(answer, inquiry, change, on: connection)
         } catch {
             writer.forget()
-            guard InquiryDuty.isOwn(error), connection.isAlive, !run.isDraining() else { throw error }
-            return try afterFailure(error, of: change, on: connection)
+            guard connection.isAlive, !run.isDraining() else { throw error }
+            return try afterFailure(error, on: connection) {
+                try ChangeTable.held(change.id, by: holder, on: connection)
+            }
         }
     }
 
@@ -175,10 +198,13 @@ package struct InquiryDuty: Duty {
         while let part = parts.popFirst() {
             let (isOver, ended) = try connection.transaction { () throws -> (Bool, ChangeWork.Ended?) in
                 _ = try connection.query("SELECT \(Durability.setting)")
+                // Before the row of the change, as an erasure does.
+                let isThere = try InquiryWriter.isThere(inquiry, on: connection)
                 // Another worker may have gone on where this one stood still: nothing is lost then, and nothing done twice.
                 guard let held = try ChangeTable.held(taken.id, by: holder, on: connection) else { return (true, nil) }
-                if let why = try InquiryDuty.objection(toKeeping: answer, held.change, on: connection) {
-                    return (true, try end(held.change, .refused(why), on: connection))
+                let why = try InquiryDuty.objection(toKeeping: answer, held.change, on: connection)
+                if let why = isThere ? why : ChangeWork.deleted {
+                    return (true, try forget(held.change, why, on: connection))
                 }
                 var progress = parts.isEmpty ? answer.progress : InquiryProgress(cursor: held.cursor)
                 progress.news = InquiryProgress(cursor: held.cursor).news + (try writer.write(part, on: connection))
@@ -220,6 +246,15 @@ package struct InquiryDuty: Duty {
             try DeletionTable.isAnySince(change, on: connection)
         else { return nil }
         return "A customer was deleted since it was asked for, and the order may be theirs; ask again if it is needed."
+    }
+
+    /// Ends one about what is deleted: neither it nor the audit keeps what was asked about.
+    private func forget(
+        _ change: Change, _ why: String, on connection: PostgresConnection
+    ) throws -> ChangeWork.Ended {
+        let ended = try end(change, .refused(why), on: connection)
+        try ChangeRedaction.forget(change, on: connection)
+        return ended
     }
 
     private func end(

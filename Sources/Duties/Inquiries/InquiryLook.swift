@@ -15,7 +15,7 @@ struct InquiryLook: Sendable {
         /// As it is once this part is kept.
         var progress: InquiryProgress
         var ending = Ending.more
-        /// Of an order: the app of this part.
+        /// The app of this part.
         var app: String?
         /// Of a purchase whose history is asked for from the beginning once more.
         var isBehind = false
@@ -26,6 +26,16 @@ struct InquiryLook: Sendable {
 
         /// Whether the same question may be answered a little later.
         func isPassing(_ error: ServerAPIError) -> Bool { isBehind || error.isRetryable }
+
+        /// Whether Apple lets every question about the app wait, or turns it away.
+        var isOfWholeApp: Bool {
+            guard case .failed(let error) = ending else { return false }
+            return switch error {
+            case .unreachable, .outOfTime, .limited: true
+            case .refused(let rejection): rejection.status == 429
+            case .unauthorized, .untrusted, .malformed, .tooLarge, .invalid, .cancelled: false
+            }
+        }
     }
 
     enum Ending: Sendable {
@@ -65,11 +75,24 @@ struct InquiryLook: Sendable {
         CallOptions(priority: .interactive, within: InquiryLook.callTime, cancellation: cancellation)
     }
 
-    /// - Parameter failures: since something came of it.
-    func ask(_ inquiry: Inquiry, _ progress: InquiryProgress, failures: Int64) -> Answer {
+    /// - Parameters:
+    ///   - failures: since something came of it.
+    ///   - resting: apps of which an order is not asked about while there are others.
+    func ask(
+        _ inquiry: Inquiry, _ progress: InquiryProgress, failures: Int64, passingOver resting: Set<String> = []
+    ) -> Answer {
         switch inquiry {
         case .purchase(let key): ask(key, progress)
-        case .order(let id, let apps): ask(id, apps, progress, failures)
+        case .order(let id, let apps): ask(id, apps, progress, failures, resting)
+        }
+    }
+
+    /// Apps that are still to be asked about.
+    static func left(of inquiry: Inquiry, _ progress: InquiryProgress) -> [String] {
+        switch inquiry {
+        case .purchase(let key): [key.app]
+        case .order(_, let apps):
+            apps.filter { !progress.answered.contains($0) && progress.failures[$0] == nil }
         }
     }
 
@@ -77,6 +100,7 @@ struct InquiryLook: Sendable {
 
     private func ask(_ key: PurchaseKey, _ progress: InquiryProgress) -> Answer {
         var answer = Answer(progress: progress)
+        answer.app = key.app
         guard let lookup = lookups[key.app] else {
             answer.ending = .failed(.invalid("the app has no key"))
             return answer
@@ -136,14 +160,18 @@ struct InquiryLook: Sendable {
     // MARK: - An order
 
     /// One app in each part, another one after a failure: what Apple cannot be asked of one app keeps no answer back of another.
-    private func ask(_ order: String, _ apps: [String], _ progress: InquiryProgress, _ failures: Int64) -> Answer {
+    private func ask(
+        _ order: String, _ apps: [String], _ progress: InquiryProgress, _ failures: Int64, _ resting: Set<String>
+    ) -> Answer {
         var answer = Answer(progress: progress)
-        let left = apps.filter { !progress.answered.contains($0) && progress.failures[$0] == nil }
+        let left = InquiryLook.left(of: .order(order, apps: apps), progress)
         guard !left.isEmpty else {
             answer.ending = .whole
             return answer
         }
-        let app = left[Int(failures % Int64(left.count))]
+        let awake = left.filter { !resting.contains($0) }
+        let choice = awake.isEmpty ? left : awake
+        let app = choice[Int(failures % Int64(choice.count))]
         answer.app = app
         guard let lookup = lookups[app] else {
             answer.ending = .failed(.invalid("the app has no key"))

@@ -2,6 +2,7 @@ import Base
 import Database
 import Ingest
 import Postgres
+import Subscriptions
 
 /// Puts what Apple signed in an answer into the log, where it is applied like all that Apple signs.
 struct InquiryWriter {
@@ -27,6 +28,18 @@ struct InquiryWriter {
         return stride(from: 0, to: entries.count, by: mostWritten).map { start in
             Array(entries[start..<min(start + mostWritten, entries.count)])
         }
+    }
+
+    /// Whether a purchase that was asked about is still there, at the beginning of a transaction that writes of it: an erasure waits
+    /// until its end, or has been. An order is of purchases that need not be there.
+    static func isThere(_ inquiry: Inquiry, on connection: PostgresConnection) throws -> Bool {
+        guard case .purchase(let key) = inquiry else { return true }
+        _ = try Fence.hold([key.lane], on: connection)
+        return try isKnown(key, on: connection)
+    }
+
+    static func isKnown(_ key: PurchaseKey, on connection: PostgresConnection) throws -> Bool {
+        try PurchaseTable.owners([key], on: connection).contains { $0 != nil }
     }
 
     /// In a transaction; how many of them were not there.

@@ -1,5 +1,6 @@
 import Database
 import Postgres
+import Subscriptions
 
 /// Deletes jobs and rebuilds that are over. Jobs that failed stay: requested again, they go on where they stopped. A change of
 /// an operator's is asked for anew instead.
@@ -27,8 +28,29 @@ struct FinishedWorkCleaner {
     /// A rebuild that was stopped is continued within a day only.
     private static let oldRebuilds = "FROM entitled.rebuild r WHERE coalesce(r.finished_ms, r.started_ms) < $1"
 
-    private static func delete(_ table: Table) -> String {
+    /// The schema may be older than the audit.
+    private static let exists = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
+
+    /// Of whom an order is, its job alone says, by which a deletion finds its number: the audit does not keep the number longer.
+    private static func delete(_ table: Table, hasAudit: Bool) -> String {
         switch table {
+        case .jobs where hasAudit:
+            """
+            WITH gone AS (
+                DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2))
+                RETURNING id, kind, target
+            ),
+            orders AS (
+                SELECT id, target, '\(Owner.anonymousPrefix)' || replace(gen_random_uuid()::text, '-', '') AS pseudonym
+                FROM gone WHERE kind = '\(ChangeKind.orderLookup.rawValue)' AND target <> ''
+            ),
+            forgotten AS (
+                UPDATE entitled.audit a SET target = o.pseudonym, reason = replace(a.reason, o.target, o.pseudonym),
+                    message = replace(a.message, o.target, o.pseudonym)
+                FROM orders o WHERE a.target = o.target AND a.job = o.id
+            )
+            SELECT 1 FROM gone
+            """
         case .jobs:
             "DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2)) RETURNING 1"
         case .rebuilds:
@@ -44,8 +66,9 @@ struct FinishedWorkCleaner {
     /// - Returns: how many rows went; nil when there is nothing to do for now.
     mutating func step(_ table: Table, before limit: Int64, on connection: PostgresConnection) throws -> Int? {
         guard passes[table, default: DailyPass()].isDue else { return nil }
+        let hasAudit = try connection.query(FinishedWorkCleaner.exists).one().bool("is_there")
         let gone = try connection.query(
-            FinishedWorkCleaner.delete(table), [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
+            FinishedWorkCleaner.delete(table, hasAudit: hasAudit), [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
         ).count
         if gone < FinishedWorkCleaner.stepSize { passes[table, default: DailyPass()].finish() }
         return gone

@@ -13,7 +13,7 @@ extension AccountLookup.Found {
     package func news(
         beside others: [TransactionAdmission.Admitted] = [], on connection: PostgresConnection
     ) throws -> AccountLookup.Found {
-        let keys = Array(Set(transactions.map(\.key)))
+        let keys = Array(Set(transactions.map(\.key) + states.map(AccountLookup.Found.key(of:))))
         var known = Dictionary(uniqueKeysWithValues: zip(keys, try FactTable.load(keys, on: connection)))
         for other in others { if let fact = other.fact { known[other.key, default: PurchaseFacts()].insert(fact) } }
         var news = self
@@ -22,15 +22,16 @@ extension AccountLookup.Found {
             if let fact = item.fact, known[item.key]?.says(fact) ?? false { item.entry = nil }
             return item
         }
-        let place = transactions.first?.place
         news.states = states.filter { item in
-            guard let place else { return true }
-            let key = PurchaseKey(
-                app: place.app, environment: place.environment,
-                originalTransactionID: item.state.originalTransactionID)
-            return known[key].map { !$0.says(item.state) } ?? true
+            known[AccountLookup.Found.key(of: item)].map { !$0.says(item.state) } ?? true
         }
         return news
+    }
+
+    private static func key(of item: (state: SubscriptionState, entry: NewNotification)) -> PurchaseKey {
+        PurchaseKey(
+            app: item.entry.identity.app, environment: item.entry.identity.environment,
+            originalTransactionID: item.state.originalTransactionID)
     }
 }
 

@@ -279,7 +279,7 @@ extension ServerAPIError {
         switch self {
         case .unauthorized, .unreachable: true
         case .refused(let refusal): refusal.status >= 500 || refusal.status == 429
-        case .outOfTime: true
+        case .outOfTime, .limited: true
         case .untrusted, .malformed, .tooLarge, .invalid, .cancelled: false
         }
     }

@@ -45,7 +45,7 @@ import Testing
         let second = try within(.seconds(5)) { options in
             _ = try client.transaction(id, in: .only(.sandbox), options)
         }
-        guard case .outOfTime = second else { throw TestFailure("\(second)") }
+        guard case .limited = second else { throw TestFailure("\(second)") }
         #expect(try client.subscriptions(of: id, in: .only(.sandbox)).answer.count == 1)
     }
 

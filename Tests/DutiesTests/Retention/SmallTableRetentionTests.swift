@@ -54,6 +54,23 @@ struct SmallTableRetentionTests {
         #expect(try bench.database.texts("SELECT target FROM entitled.audit") == ["299"])
     }
 
+    @Test func `the audit forgets the number of an order with the job that says of whom it is`() throws {
+        let bench = try RetentionFixture(audit: 300)
+        for age: Int64 in [91, 89] { try job("looked up \(age)", "done", daysAgo: age, in: bench) }
+        try bench.database.execute("UPDATE entitled.job SET kind = 'order_lookup', target = 'MK5TTTVWJH'")
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.audit (at_ms, actor, kind, target, reason, outcome, job)
+            SELECT finished_ms, 'ben', kind, target, 'about ' || target, 'done', id FROM entitled.job
+            """)
+        try bench.runRetention()
+        #expect(try bench.database.texts("SELECT request FROM entitled.job") == ["looked up 89"])
+        let audit = try bench.database.texts("SELECT target || ' ' || reason FROM entitled.audit ORDER BY at_ms")
+        #expect(audit.count == 2 && audit.last == "MK5TTTVWJH about MK5TTTVWJH", "\(audit)")
+        let parts = audit[0].split(separator: " ")
+        #expect(parts.first == parts.last && parts[0].hasPrefix("$RCAnonymousID:"), "\(audit)")
+    }
+
     @Test func `what the console leaves behind is looked for once a day`() throws {
         let bench = try RetentionFixture(audit: 300)
         try bench.runRetention()

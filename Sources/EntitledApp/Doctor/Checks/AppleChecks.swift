@@ -106,6 +106,7 @@ enum AppleChecks {
         case .refused(let refusal) where refusal.code == .serverNotificationURLNotFound:
             "set the URL in App Store Connect (App Information, App Store Server Notifications, Version 2)"
         case .unreachable, .outOfTime, .cancelled: "let this host reach Apple's Server API, and run it again"
+        case .limited: "run it again once Apple takes requests of the app"
         case .untrusted: "look at trust.root_sha256 and trust.root_files"
         case .refused, .malformed, .tooLarge, .invalid: "run it again later; if it stays so, look at server_api"
         }

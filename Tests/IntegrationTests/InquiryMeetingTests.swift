@@ -57,7 +57,7 @@ import Testing
             try fixture.installation.database.execute("SELECT pg_sleep(0.1)")
             try fixture.run(duty, isDraining: Self.steps(1))
             return try fixture.installation.database.texts(
-                "SELECT id::text FROM entitled.job ORDER BY lease_until DESC NULLS LAST LIMIT 1")
+                "SELECT id::text FROM entitled.job WHERE state = 'running' ORDER BY lease_until DESC LIMIT 1")
         }
         #expect(Set(turns).count == 2, "\(turns)")
     }

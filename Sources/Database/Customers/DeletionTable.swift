@@ -186,8 +186,8 @@ package enum DeletionTable {
         """
 
     /// Whether any customer was deleted since a change was asked for, or at that time. Nothing is locked: an erasure takes the rows
-    /// of changes last, and so no change may wait for it whose row is held. Whoever holds the change's row is safe all the same: the
-    /// erasure of a deletion that is not seen here is still to come to the row.
+    /// of changes last, and so no change may wait for it whose row is held. A transaction that holds the change's row is safe all the
+    /// same: the erasure of a deletion that it does not see here is still to come to the row.
     package static func isAnySince(_ change: Change, on connection: PostgresConnection) throws -> Bool {
         try !connection.query(selectSince, [.int8(change.id)]).isEmpty
     }

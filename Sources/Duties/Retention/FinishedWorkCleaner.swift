@@ -1,3 +1,5 @@
+import Base
+import Crypto
 import Database
 import Postgres
 import Subscriptions
@@ -28,31 +30,15 @@ struct FinishedWorkCleaner {
     /// A rebuild that was stopped is continued within a day only.
     private static let oldRebuilds = "FROM entitled.rebuild r WHERE coalesce(r.finished_ms, r.started_ms) < $1"
 
-    /// The schema may be older than the audit.
-    private static let exists = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
+    private static let orderLookup = "'\(ChangeKind.orderLookup.rawValue)'"
 
-    /// Of whom an order is, its job alone says, by which a deletion finds its number: the audit does not keep the number longer.
-    private static func delete(_ table: Table, hasAudit: Bool) -> String {
+    private static func delete(_ table: Table) -> String {
         switch table {
-        case .jobs where hasAudit:
-            """
-            WITH gone AS (
-                DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2))
-                RETURNING id, kind, target
-            ),
-            orders AS (
-                SELECT id, target, '\(Owner.anonymousPrefix)' || replace(gen_random_uuid()::text, '-', '') AS pseudonym
-                FROM gone WHERE kind = '\(ChangeKind.orderLookup.rawValue)' AND target <> ''
-            ),
-            forgotten AS (
-                UPDATE entitled.audit a SET target = o.pseudonym, reason = replace(a.reason, o.target, o.pseudonym),
-                    message = replace(a.message, o.target, o.pseudonym)
-                FROM orders o WHERE a.target = o.target AND a.job = o.id
-            )
-            SELECT 1 FROM gone
-            """
         case .jobs:
-            "DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2)) RETURNING 1"
+            """
+            DELETE FROM entitled.job
+            WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) AND j.kind <> \(orderLookup) ORDER BY j.id LIMIT $2)) RETURNING 1
+            """
         case .rebuilds:
             """
             DELETE FROM entitled.rebuild WHERE id = ANY (ARRAY(SELECT r.id \(oldRebuilds) ORDER BY r.id LIMIT $2)) RETURNING 1
@@ -66,12 +52,37 @@ struct FinishedWorkCleaner {
     /// - Returns: how many rows went; nil when there is nothing to do for now.
     mutating func step(_ table: Table, before limit: Int64, on connection: PostgresConnection) throws -> Int? {
         guard passes[table, default: DailyPass()].isDue else { return nil }
-        let hasAudit = try connection.query(FinishedWorkCleaner.exists).one().bool("is_there")
         let gone = try connection.query(
-            FinishedWorkCleaner.delete(table, hasAudit: hasAudit), [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
+            FinishedWorkCleaner.delete(table), [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
         ).count
-        if gone < FinishedWorkCleaner.stepSize { passes[table, default: DailyPass()].finish() }
-        return gone
+        let orders = table == .jobs ? try FinishedWorkCleaner.deleteOrders(before: limit, on: connection) : 0
+        if max(gone, orders) < FinishedWorkCleaner.stepSize { passes[table, default: DailyPass()].finish() }
+        return gone + orders
+    }
+
+    /// The schema may be older than the audit.
+    private static let hasAudit = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
+
+    /// Of whom an order is, its job alone says, by which a deletion finds its number: the audit does not keep the number longer.
+    /// `$3` is random, so that no number can be guessed from its pseudonym.
+    private static let deleteOrders = """
+        WITH gone AS (
+            DELETE FROM entitled.job
+            WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) AND j.kind = \(orderLookup) ORDER BY j.id LIMIT $2))
+            RETURNING id, target, '\(Owner.anonymousPrefix)' || md5($3 || id::text) AS pseudonym
+        ),
+        forgotten AS (
+            UPDATE entitled.audit a SET target = g.pseudonym, reason = replace(a.reason, g.target, g.pseudonym),
+                message = replace(a.message, g.target, g.pseudonym)
+            FROM gone g WHERE a.target = g.target AND a.job = g.id
+        )
+        SELECT 1 FROM gone
+        """
+
+    private static func deleteOrders(before limit: Int64, on connection: PostgresConnection) throws -> Int {
+        guard try connection.query(hasAudit).one().bool("is_there") else { return 0 }
+        let secret = Hex.encode(SecureRandom.bytes(16))
+        return try connection.query(deleteOrders, [.int8(limit), .int8(stepSize), .text(secret)]).count
     }
 
     mutating func hurry() { passes = [:] }

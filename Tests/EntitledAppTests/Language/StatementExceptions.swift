@@ -270,6 +270,10 @@ enum StatementExceptions {
             insert: clock
             marking: clock
             postponing: clock
+        Database/Changes/ChangeTable+Inquiries
+            freeing: clock
+            going: clock
+            setHolder: clock
         Database/Changes/ChangeVersions
             deliveries: joined, local
         Database/Endpoints/EndpointTable

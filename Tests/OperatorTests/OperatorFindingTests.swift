@@ -82,8 +82,32 @@ struct OperatorFindingTests {
         #expect(latency["deliveries"] == .int(3))
         #expect(latency["answered"] == .object(["p50_ms": .int(20), "p95_ms": .int(300)]))
         #expect(latency["delivered"] == .object(["p50_ms": .int(1020), "p95_ms": .int(1300)]))
+        // The list has the same of each endpoint: what another one got counts for that one alone.
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.endpoint (id, url, environments, events, apps, created_ms)
+            SELECT id, 'https://example.com/' || id, '{}', '{}', '{}', $1 FROM unnest(ARRAY['ep_slow', 'ep_new']) id
+            """, [.int8(OperatorFixture.now)])
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, next_ms, created_ms)
+            SELECT 7, md5(n::text)::uuid, 'ep_slow', md5(n::text)::uuid, 'RENEWAL', 1, $1, $1 - n FROM generate_series(1, 40) n
+            """, [.int8(OperatorFixture.now)])
+        try fixture.database.execute(
+            """
+            INSERT INTO entitled.attempt (lane, delivery, number, started_ms, duration_ms, outcome)
+            SELECT lane, id, 1, created_ms, 5000, 'delivered' FROM entitled.delivery WHERE endpoint = 'ep_slow'
+            """)
+        let listed = fixture.get("/endpoints").json["items"]?.arrayValue ?? []
+        let latencies = Dictionary(
+            uniqueKeysWithValues: listed.map { ($0["id"]?.stringValue ?? "", $0["latency"] ?? .null) })
+        #expect(latencies["ep_1"] == latency)
+        #expect(latencies["ep_slow"] == fixture.get("/endpoints/ep_slow").json["latency"])
+        #expect(latencies["ep_slow"]?["answered"] == .object(["p50_ms": .int(5000), "p95_ms": .int(5000)]))
+        #expect(latencies["ep_new"] == .null)
         try fixture.database.execute("UPDATE entitled.delivery SET state = 2")
         #expect(fixture.get("/endpoints/ep_1").json["latency"] == .null)
+        #expect(fixture.get("/endpoints").json["items"]?.arrayValue?.allSatisfy { $0["latency"] == .null } == true)
         try fixture.database.execute("UPDATE entitled.delivery SET state = 1")
         fixture.clock.advance(by: .seconds(86_401))
         #expect(fixture.get("/endpoints/ep_1").json["latency"] == .null)

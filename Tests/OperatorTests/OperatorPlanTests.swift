@@ -168,6 +168,7 @@ struct OperatorPlanTests {
         ("/events", "event_created"), ("/events?type=TRANSFER&app=demo&environment=Sandbox&since=3d", "event_created"),
         ("/events?purchase=17", "event_sequence"), ("/events?customer=u17&type=TRANSFER", "event_sequence"),
         ("/events/c4ca4238-a0b9-2382-0dcc-509a6f75849b", "event_pkey"),
+        ("/endpoints", "delivery_created"), ("/endpoints", "attempt_"),
         ("/endpoints/ep_1", "delivery_due"), ("/endpoints/ep_1", "delivery_held"),
         ("/endpoints/ep_1", "delivery_created"), ("/endpoints/ep_1", "attempt_"),
         ("/deliveries", "delivery_created"), ("/deliveries?state=dead", "delivery_created"),
@@ -224,7 +225,7 @@ struct OperatorPlanTests {
                     .first { $0.pattern.values(of: segments) != nil }?.path
             })
         let small = [
-            "/me", "/endpoints", "/deliveries/{id}", "/outages", "/products", "/charts", "/charts/{name}", "/workers",
+            "/me", "/deliveries/{id}", "/outages", "/products", "/charts", "/charts/{name}", "/workers",
             "/doctor", "/catalog/check", "/report",
         ]
         #expect(Set(OperatorRoute.all.map(\.path)) == paths.union(small.map { OperatorRoute.root + $0 }))

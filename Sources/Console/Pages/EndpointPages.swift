@@ -27,6 +27,10 @@ enum EndpointPages {
                     },
                     Column("URL") { row in .untrusted(row.url) },
                     Column("State") { row in badge(row.health.word) },
+                    Column("Since") { row in row.health.failingSince.map { call.clock.time($0) } ?? .none },
+                    Column("Last success") { row in row.health.lastSuccess.map { call.clock.time($0) } ?? .none },
+                    Column("p50", isNumber: true, text: { row in row.latency.map { milliseconds($0.answered.p50) } }),
+                    Column("p95", isNumber: true, text: { row in row.latency.map { milliseconds($0.answered.p95) } }),
                     Column("Environments", text: { row in all(row.endpoint.environments.map(\.rawValue)) }),
                     Column("Events", text: { row in all(row.endpoint.events) }),
                     Column("Added") { row in call.clock.time(row.endpoint.created) },
@@ -106,8 +110,10 @@ enum EndpointPages {
     }
 
     private static func text(_ value: EndpointLatency.Percentiles) -> String {
-        "p50 \(PageParts.grouped(value.p50)) ms, p95 \(PageParts.grouped(value.p95)) ms"
+        "p50 \(milliseconds(value.p50)), p95 \(milliseconds(value.p95))"
     }
+
+    private static func milliseconds(_ value: Int64) -> String { "\(PageParts.grouped(value)) ms" }
 
     private static func backlog(
         _ state: String, _ count: CappedCount, _ kind: StyleClass?, _ endpoint: Endpoint, _ call: PageCall

@@ -42,6 +42,61 @@ package struct EndpointLatency: Sendable, Equatable {
         ) a
         """
 
+    /// Deliveries of all endpoints together whose attempts are looked for, and the least of one.
+    private static let measuredOfAll: Int64 = 4_000
+    private static let leastMeasured: Int64 = 20
+
+    /// The same of every endpoint: the newest deliveries are read once for all of them.
+    private static let selectAll = """
+        SELECT d.endpoint, count(*) AS deliveries, min(d.created_ms) AS since,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY a.duration_ms) AS p50,
+            percentile_disc(0.95) WITHIN GROUP (ORDER BY a.duration_ms) AS p95,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY a.started_ms + a.duration_ms - d.created_ms) AS whole_p50,
+            percentile_disc(0.95) WITHIN GROUP (ORDER BY a.started_ms + a.duration_ms - d.created_ms) AS whole_p95
+        FROM (
+            SELECT lane, id, endpoint, created_ms,
+                row_number() OVER (PARTITION BY endpoint ORDER BY created_ms DESC) AS place
+            FROM (
+                SELECT lane, id, endpoint, state, created_ms FROM entitled.delivery
+                WHERE created_ms >= $1 AND created_ms <= $2 ORDER BY created_ms DESC LIMIT $3
+            ) n
+            WHERE state = \(DeliveryCode.delivered)
+        ) d
+        CROSS JOIN LATERAL (
+            SELECT started_ms, duration_ms FROM entitled.attempt
+            WHERE lane = d.lane AND delivery = d.id AND started_ms >= $1 AND started_ms <= $2
+            ORDER BY started_ms DESC LIMIT 1
+        ) a
+        WHERE d.place <= $4
+        GROUP BY d.endpoint
+        """
+
+    /// Of the last 24 hours, by endpoint; those to which nothing arrived are left out. Of many endpoints fewer deliveries of each
+    /// are measured.
+    ///
+    /// - Parameters:
+    ///   - endpoints: how many there are.
+    ///   - now: ms since 1970.
+    package static func readAll(
+        of endpoints: Int, now: Int64, on connection: PostgresConnection
+    ) throws -> [String: EndpointLatency] {
+        let share = min(measured, max(leastMeasured, measuredOfAll / Int64(max(1, endpoints))))
+        let rows = try connection.query(
+            selectAll, [.int8(now - day), .int8(now + day), .int8(EndpointLatency.lookedAt), .int8(share)])
+        return try rows.reduce(into: [:]) { all, row in
+            all[try row.text("endpoint")] = try EndpointLatency(row)
+        }
+    }
+
+    /// Nil where nothing was measured.
+    private init?(_ row: PostgresRow) throws {
+        guard let since = try row.optionalInt("since") else { return nil }
+        self.since = since
+        deliveries = try row.int("deliveries")
+        answered = Percentiles(p50: try row.int("p50"), p95: try row.int("p95"))
+        delivered = Percentiles(p50: try row.int("whole_p50"), p95: try row.int("whole_p95"))
+    }
+
     /// Of the last 24 hours; nil: nothing arrived.
     ///
     /// - Parameter now: ms since 1970.
@@ -55,10 +110,6 @@ package struct EndpointLatency: Sendable, Equatable {
                 .int8(EndpointLatency.measured),
             ]
         ).one()
-        guard let since = try row.optionalInt("since") else { return nil }
-        return EndpointLatency(
-            deliveries: try row.int("deliveries"), since: since,
-            answered: Percentiles(p50: try row.int("p50"), p95: try row.int("p95")),
-            delivered: Percentiles(p50: try row.int("whole_p50"), p95: try row.int("whole_p95")))
+        return try EndpointLatency(row)
     }
 }

@@ -36,14 +36,21 @@ extension Endpoint {
 package struct EndpointRow: DeskAnswer {
     package let endpoint: Endpoint
     package let health: EndpointHealthPage
+    /// Nil: nothing arrived lately.
+    package let latency: EndpointLatency?
 
-    package init(endpoint: Endpoint, health: EndpointHealthPage) {
-        (self.endpoint, self.health) = (endpoint, health)
+    package init(endpoint: Endpoint, health: EndpointHealthPage, latency: EndpointLatency?) {
+        (self.endpoint, self.health, self.latency) = (endpoint, health, latency)
     }
 
     package var url: String { endpoint.publicURL }
 
-    package var json: JSON { endpoint.document(health, url: url) }
+    package var json: JSON { EndpointRow.document(endpoint.document(health, url: url), latency) }
+
+    /// A document of an endpoint with how long its deliveries took, as lists have it.
+    package static func document(_ endpoint: JSON, _ latency: EndpointLatency?) -> JSON {
+        .object((endpoint.members ?? []) + [JSON.Member(name: "latency", value: latency?.json ?? .null)])
+    }
 }
 
 /// An endpoint with its settings and what waits for it.
@@ -53,15 +60,14 @@ package struct EndpointAnswer: DeskAnswer {
     package let pending: CappedCount
     package let held: CappedCount
     package let blocked: CappedCount
-    /// Nil: nothing arrived lately.
-    package let latency: EndpointLatency?
 
     package var endpoint: Endpoint { row.endpoint }
+    package var latency: EndpointLatency? { row.latency }
 
     package var json: JSON {
         let backlog = JSON.object(["pending": pending.json, "held": held.json, "blocked": blocked.json])
         return .object(
-            (row.json.members ?? []) + settings.members + [
+            (endpoint.document(row.health, url: row.url).members ?? []) + settings.members + [
                 JSON.Member(name: "backlog", value: backlog),
                 JSON.Member(name: "latency", value: latency?.json ?? .null),
             ])

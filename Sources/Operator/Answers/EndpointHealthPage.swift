@@ -44,6 +44,11 @@ package struct EndpointHealthPage {
         return health.lastSuccess == nil ? "new" : "ok"
     }
 
+    /// When the failures without a success between them began; ms since 1970.
+    package var failingSince: Int64? { health.streak?.since }
+    /// ms since 1970.
+    package var lastSuccess: Int64? { health.lastSuccess }
+
     /// Nothing disables the endpoint of operations.
     private var disablesAt: Int64? {
         endpoint.isEnabled && !endpoint.isOperations ? policy.forecast(health.streak) : nil

@@ -119,8 +119,10 @@ extension DatabaseDesk {
     package func endpoints() throws -> DeskList<EndpointRow> {
         try viewer.check(.endpoints)
         let health = try EndpointHealthPage.load(settings.healthPolicy, on: connection)
+        let endpoints = try EndpointTable.list(on: connection)
+        let latencies = try EndpointLatency.readAll(of: endpoints.count, now: now, on: connection)
         return DeskList(
-            try EndpointTable.list(on: connection).map { EndpointRow(endpoint: $0, health: health.of($0)) })
+            endpoints.map { EndpointRow(endpoint: $0, health: health.of($0), latency: latencies[$0.id]) })
     }
 
     package func endpoint(_ id: String) throws -> EndpointAnswer {
@@ -132,11 +134,12 @@ extension DatabaseDesk {
         let backlog = try OverviewQuery.backlog(of: id, upTo: CappedCount.cap, on: connection)
         func count(_ code: DeliveryCode) -> CappedCount { CappedCount(backlog[code] ?? 0) }
         return EndpointAnswer(
-            row: EndpointRow(endpoint: endpoint, health: health),
+            row: EndpointRow(
+                endpoint: endpoint, health: health,
+                latency: try EndpointLatency.read(of: id, now: now, on: connection)),
             settings: EndpointSettings(
                 endpoint, live: try EndpointSecrets.list(of: id, now: now, on: connection),
                 standard: settings.retrySchedule),
-            pending: count(.pending), held: count(.held), blocked: count(.blocked),
-            latency: try EndpointLatency.read(of: id, now: now, on: connection))
+            pending: count(.pending), held: count(.held), blocked: count(.blocked))
     }
 }

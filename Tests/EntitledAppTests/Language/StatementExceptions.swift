@@ -141,6 +141,7 @@ enum StatementExceptions {
             settle: joined
         Database/Deliveries/EndpointLatency
             select: lateral
+            selectAll: lateral
         Database/Deliveries/EventRepair
             keep: everyLane, lock
         Database/Deliveries/HeldDeliveries

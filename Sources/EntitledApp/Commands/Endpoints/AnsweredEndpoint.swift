@@ -7,14 +7,20 @@ enum AnsweredEndpoint {
         "With --url, URLs are shown without user and query, `unreadable` (what no key of the host opens) is missing,"
         + " and --json of `show` prints the answer of the operator API."
 
+    /// Of a list; how long answers took in ms, of the newest deliveries that arrived.
+    static let columns: [TextTable.Column] = [
+        .key("id"), "state", "health", .prose("url"), .prose("gets"), "ordering", .number("p50 ms"), .number("p95 ms"),
+    ]
+
     static func show(list endpoints: [JSON], _ context: CommandContext) {
         guard !context.json else { return context.terminal.document(.object(["endpoints": .array(endpoints)])) }
         guard !endpoints.isEmpty else { return context.terminal.print("no endpoints yet") }
-        var table = TextTable([.key("id"), "state", "health", .prose("url"), .prose("gets"), "ordering"])
+        var table = TextTable(columns)
         for endpoint in endpoints {
             table.add([
                 endpoint.cell("id"), state(endpoint), endpoint["health"]?.cell("state") ?? "", endpoint.cell("url"),
-                filters(endpoint), endpoint.cell("ordering"),
+                filters(endpoint), endpoint.cell("ordering"), endpoint["latency"]?["answered"]?.cell("p50_ms") ?? "",
+                endpoint["latency"]?["answered"]?.cell("p95_ms") ?? "",
             ])
         }
         context.terminal.table(table)

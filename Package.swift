@@ -113,7 +113,7 @@ let modules: [Target] = [
         name: "Operator",
         dependencies: [
             "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Charts", "Database",
-            "Customers", "Worker", "API",
+            "AppStoreAPI", "Customers", "Worker", "Duties", "API",
         ]),
     // Operators on the web: how they log in, and what a request of theirs must have.
     .target(name: "Accounts", dependencies: ["Base", "Crypto", "Postgres", "HTTP", "Database"]),
@@ -122,7 +122,7 @@ let modules: [Target] = [
         name: "Console",
         dependencies: [
             "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Charts", "Database",
-            "Customers", "Operator",
+            "Customers", "Duties", "Operator",
             "Accounts",
         ],
         exclude: ["Frame/console.css"]),

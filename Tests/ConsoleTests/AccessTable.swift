@@ -52,13 +52,15 @@ enum AccessTable {
         .endpointTest: [.integrator, .operator], .customerDelete: [.operator],
         .statusPoll: [.support, .operator], .orderLookup: [.support, .operator],
         .bulkResend: nil, .bulkGiveUp: nil, .bulkReprocess: nil, .customerResend: nil, .customerGiveUp: nil,
+        .replayWebhooks: nil, .replayHistory: nil, .outageLook: nil, .bulkGrant: nil,
     ]
 
     /// The forms of changes of many rows, `GET` and `POST /changes/many/KIND`.
     static let many: [String: Set<OperatorRole>] = [
         "resend": [.integrator, .operator], "give_up": [.integrator, .operator],
         "resend_events": [.integrator, .operator],
-        "reprocess": [.operator],
+        "reprocess": [.operator], "replay_webhooks": [.operator], "replay_history": [.operator],
+        "outage_look": [.operator], "grant": [.support, .operator],
     ]
 
     /// The operator API below `/operator/v1`.
@@ -72,7 +74,8 @@ enum AccessTable {
         "GET /endpoints": .roles([.integrator, .operator, .read]),
         "GET /endpoints/{id}": .roles([.integrator, .operator, .read]),
         "GET /notifications": records, "GET /notifications/{app}/{environment}/{uuid}": records,
-        "GET /outages": .roles([.operator, .read]), "GET /refunds": persons, "GET /products": records,
+        "GET /outages": .roles([.operator, .read]), "GET /outages/{n}": .roles([.operator, .read]),
+        "GET /refunds": persons, "GET /products": records,
         "GET /jobs": hosts, "GET /jobs/{n}": all, "GET /actions": hosts, "GET /audit": all,
         "GET /charts": .roles([.finance, .operator, .read]),
         "GET /charts/{name}": .roles([.finance, .operator, .read]),
@@ -95,6 +98,7 @@ enum AccessTable {
         "POST /endpoints/{id}/enable": .roles([.integrator, .operator]),
         "POST /endpoints/{id}/disable": .roles([.integrator, .operator]),
         "POST /endpoints/{id}/pause": .roles([.integrator, .operator]),
-        "POST /jobs/{id}/cancel": .roles([.integrator, .operator]), "POST /jobs": .roles([.integrator, .operator]),
+        "POST /jobs/{id}/cancel": .roles([.integrator, .operator]),
+        "POST /jobs": .roles([.support, .integrator, .operator]),
     ]
 }

@@ -284,6 +284,39 @@ struct RemoteCommandTests {
         #expect(try !String(contentsOfFile: journal, encoding: .utf8).contains("hunter2"))
     }
 
+    @Test func `replays are asked for from afar, and an outage sends what was withheld`() throws {
+        let words = ["replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--all"]
+        let dry = try remote(words + ["--dry-run"]).text
+        #expect(try dry == scene.site.run(words + ["--dry-run"]).text && dry.contains("would be sent"), "\(dry)")
+        #expect(try remote(words, status: 2).log.contains("needs --reason"))
+        let done = try remote(words + ["--reason", "ticket 81", "--wait", "--json"]).document
+        #expect(done?["state"] == .string("done") && done?["kind"] == .string("replay_webhooks"), "\(done?.text ?? "")")
+        #expect(try rows("replay", "list", named: "replays").map { $0["id"] } == [done?["id"]])
+        let history = ["replay", "history", "--app", "demo", "--from", "1d", "--to", "0s", "--reason", "x"]
+        #expect(try remote(history + ["--transaction", "1"], status: 2).log.contains("works on the host"))
+        #expect(try scene.site.run(words + ["--reason", "x"], status: 2).log.contains("--reason needs --url"))
+        // Ingest is up now, and was before two hours ago.
+        let database = try #require(scene.site.database)
+        let minute = SystemClock().now() / 60_000
+        try database.execute("DELETE FROM entitled.listening")
+        try database.execute(
+            "INSERT INTO entitled.listening SELECT generate_series($1::int8, $1::int8 + 5)", [.int8(minute - 120)])
+        try database.execute(
+            "INSERT INTO entitled.listening SELECT generate_series($1::int8, $1::int8 + 5) ON CONFLICT DO NOTHING",
+            [.int8(minute - 5)])
+        try database.execute("DELETE FROM entitled.delivery")
+        let shown = try remote(["outages", "show", "1", "--json"])
+        #expect(try shown.text == scene.site.run("outages", "show", "1", "--json").text)
+        let withheld = shown.document?["withheld"]?.arrayValue?.first
+        #expect(withheld?["endpoint"] == .string(endpoint) && withheld?["events"]?.intValue ?? 0 > 0, "\(shown.text)")
+        #expect(try remote(["outages", "show", "1"]).text.contains("withheld"))
+        #expect(try remote(["outages", "show", "1", "--send-withheld"], status: 2).log.contains("needs --reason"))
+        let sent = try remote(["outages", "show", "1", "--send-withheld", "--reason", "ticket 82", "--json"]).document
+        let job = try #require(sent?["jobs"]?.arrayValue?.first?["job"]?.intValue)
+        #expect(
+            try remote(["jobs", "show", String(job), "--wait", "--json"]).document?["queued"] == withheld?["events"])
+    }
+
     @Test func `many rows are changed by a filter, on the host and from afar, and such a job is cancelled`() throws {
         let words = ["deliveries", "resend", "--matching", "--endpoint", endpoint, "--state", "delivered"]
         let count = try rows("deliveries", "list", "--state", "delivered", named: "deliveries").count

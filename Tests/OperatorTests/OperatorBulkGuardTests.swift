@@ -323,7 +323,7 @@ struct OperatorBulkGuardTests {
         func request(_ words: String) throws -> Int64 {
             let made = try JobTable.make(
                 JobTable.Request(
-                    kind: "replay_webhooks", words: words, parameters: .object([:]), rate: nil, madeBy: "root"),
+                    kind: "webhooks", words: words, parameters: .object([:]), rate: nil, madeBy: "root"),
                 on: fixture.worker)
             return try #require(made?.id)
         }

@@ -225,7 +225,7 @@ struct OperatorPlanTests {
                     .first { $0.pattern.values(of: segments) != nil }?.path
             })
         let small = [
-            "/me", "/deliveries/{id}", "/outages", "/products", "/charts", "/charts/{name}", "/workers",
+            "/me", "/deliveries/{id}", "/outages", "/outages/{n}", "/products", "/charts", "/charts/{name}", "/workers",
             "/doctor", "/catalog/check", "/report",
         ]
         #expect(Set(OperatorRoute.all.map(\.path)) == paths.union(small.map { OperatorRoute.root + $0 }))

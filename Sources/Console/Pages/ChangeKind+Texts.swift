@@ -39,6 +39,10 @@ extension ChangeKind {
         case .customerDelete: "Delete a customer"
         case .statusPoll: "Ask Apple how a purchase stands"
         case .orderLookup: "Ask Apple about an order"
+        case .replayWebhooks: "Send webhooks again"
+        case .replayHistory: "Read Apple's history again"
+        case .outageLook: "Look again for what an outage missed"
+        case .bulkGrant: "Grant an entitlement to many customers"
         }
     }
 
@@ -64,6 +68,10 @@ extension ChangeKind {
         case .endpointTest: "Send a test"
         case .customerDelete: "Delete"
         case .statusPoll, .orderLookup: "Ask Apple"
+        case .replayWebhooks: "Send again"
+        case .replayHistory: "Read the history"
+        case .outageLook: "Look again"
+        case .bulkGrant: "Grant"
         case .endpointEnable: "Enable"
         case .endpointDisable: "Disable"
         case .endpointPause: "Pause"
@@ -82,6 +90,10 @@ extension ChangeKind {
         case .bulkResend, .customerResend: "Consumers get the deliveries once more, with the ids that they had."
         case .bulkGiveUp, .customerGiveUp: "The deliveries are not tried any more."
         case .bulkReprocess: "The notifications are verified and applied again."
+        case .replayWebhooks: "The endpoint \(id) gets webhooks of a time once more, or those that it never had."
+        case .replayHistory, .outageLook:
+            "Apple is asked for its notifications of a time; those that are missing here are applied."
+        case .bulkGrant: "Customers get the entitlement without a purchase, and consumers get an event of it."
         case .jobCancel: "The job \(id) ends where it is; what it sent or queued stays so."
         case .note: "Operators see it on the page of \(id); it goes with the customer."
         case .noteRemove: "The note on \(id) is gone for good; only its author can remove it."

@@ -58,7 +58,8 @@ extension ChangePages {
         case .orderLookup: order(call)
         case .endpointRemove, .endpointTest, .noteRemove, .resend, .reprocess, .endpointEnable, .endpointDisable,
             .jobCancel, .bulkResend, .bulkGiveUp,
-            .bulkReprocess, .customerResend, .customerGiveUp, .statusPoll:
+            .bulkReprocess, .customerResend, .customerGiveUp, .statusPoll, .replayWebhooks, .replayHistory,
+            .outageLook, .bulkGrant:
             .none
         }
     }

@@ -154,7 +154,7 @@ struct ChangePages: Sendable {
     }
 
     /// What a preview shows: before and after, and which webhooks go to whom.
-    private static func effect(_ preview: ChangePreview) -> Node {
+    static func effect(_ preview: ChangePreview) -> Node {
         let effect = preview.effect
         let (before, after) = (effect.before.members ?? [], effect.after.members ?? [])
         let names = (before + after).map(\.name).reduce(into: [String]()) { all, name in
@@ -370,6 +370,9 @@ extension ConsolePath {
         case .eventResend: event(target)
         case .jobCancel: Int64(target).map { change($0) }
         case .bulkResend, .bulkGiveUp: section(.deliveries)
+        case .bulkGrant: section(.customers)
+        case .replayHistory: section(.outages)
+        case .outageLook: Int64(target).map { outage($0) }
         case .bulkReprocess: section(.notifications)
         case .reprocess:
             subject(
@@ -379,7 +382,7 @@ extension ConsolePath {
                     "environment": parameters["environment"]?.stringValue ?? "",
                 ])
         case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret, .endpointAdd, .endpointChange,
-            .endpointTest:
+            .endpointTest, .replayWebhooks:
             endpoint(target)
         case .endpointRemove: section(.endpoints)
         case .customerDelete: section(.customers)

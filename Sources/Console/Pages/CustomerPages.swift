@@ -1,5 +1,6 @@
 import Base
 import Database
+import HTTP
 import Markup
 import Operator
 import Subscriptions
@@ -27,6 +28,8 @@ enum CustomerPages {
             PageParts.filters(
                 [.init("since", "First seen since", .since), .init("until", "First seen until", .until)], of: path, call
             )
+            if ["since", "until"].contains(where: { call.query[$0]?.isEmpty == false }) { call.many([.grant]) }
+            call.granting(list.items.map(\.customer.originalAppUserID))
             PageParts.rows(
                 "Customers by when they were first seen", list, of: path, none: "There is no customer yet.", call,
                 [

@@ -47,6 +47,7 @@ enum JobPages {
         return Page("Jobs", section: .jobs, command: "replay list", api: call.api("jobs")) {
             Tag.h1 { "Jobs" }
             Tag.p(.classes(.lead)) { "Replays, imports and changes that operators asked for; the newest first." }
+            call.forms([.replayWebhooks, .replayHistory])
             PageParts.filters(
                 [.init("state", "State", .state, .choice(Job.State.allCases.map(\.rawValue)))], of: path, call)
             PageParts.rows(
@@ -105,6 +106,7 @@ enum JobPages {
             if let error = job.error {
                 Tag.div(.classes(.notice, .bad), .role(.alert)) { Tag.p { Node.untrusted(error) } }
             }
+            if let note = note(answer) { Tag.p(.classes(.lead)) { note } }
             if job.state == .running { progress(job, isWatched: isWatched) }
             if !isOneStep(job) {
                 counts(job)
@@ -156,16 +158,39 @@ enum JobPages {
         [.bulkGiveUp, .customerGiveUp].contains(ChangeKind(rawValue: job.kind))
     }
 
+    /// Whether a job reads Apple's history.
+    private static func readsHistory(_ job: Job) -> Bool {
+        job.kind == Job.historyKind || ChangeKind(rawValue: job.kind)?.readsHistory == true
+    }
+
+    private static func isOnlyCounting(_ job: Job) -> Bool {
+        readsHistory(job) && job.parameters["dry_run"] == .bool(true)
+    }
+
+    /// What a job does otherwise than others of its kind.
+    private static func note(_ answer: JobAnswer) -> String? {
+        isOnlyCounting(answer.job) ? "It only counts what Apple has; nothing is stored." : nil
+    }
+
+    private static func queued(_ job: Job) -> (title: String, text: String) {
+        if isGivingUp(job) { return ("Given up", "not tried any more") }
+        if ChangeKind(rawValue: job.kind) == .bulkGrant { return ("Granted", "customers got it") }
+        if isOnlyCounting(job) { return ("Missing here", "of what Apple has") }
+        return readsHistory(job) ? ("New", "applied by workers") : ("Put in line", "sent or applied by workers")
+    }
+
+    private static func skipped(_ job: Job) -> String {
+        if ChangeKind(rawValue: job.kind) == .bulkGrant { return "ids that named no other customer" }
+        return readsHistory(job)
+            ? "not signed by Apple, or of no app here" : "cannot be sent or applied any more"
+    }
+
     private static func counts(_ job: Job) -> Node {
+        let queued = queued(job)
         let figures: [(title: String, number: Int64, text: String, kind: StyleClass?)] = [
             ("Found", job.counts.matched, "what was asked for, so far", nil),
-            isGivingUp(job)
-                ? ("Given up", job.counts.queued, "not tried any more", nil)
-                : ("Put in line", job.counts.queued, "sent or applied by workers", nil),
-            (
-                "Left out", job.counts.skipped, "cannot be sent or applied any more",
-                job.counts.skipped > 0 ? .warn : nil
-            ),
+            (queued.title, job.counts.queued, queued.text, nil),
+            ("Left out", job.counts.skipped, skipped(job), job.counts.skipped > 0 ? .warn : nil),
         ]
         return Tag.div(.classes(.cards)) {
             for figure in figures {

@@ -25,8 +25,11 @@ enum OutagePages {
     private static func list(_ call: PageCall) throws -> Page {
         try DeskParameters.none(call)
         let (list, listened) = try call.ask { (try $0.outages(), try $0.lastListened()) }
-        return Page("Outages", section: .outages, hasEnvironment: true, command: "doctor", api: call.api("outages")) {
+        return Page(
+            "Outages", section: .outages, hasEnvironment: true, command: "outages list", api: call.api("outages")
+        ) {
             Tag.h1 { "Outages" }
+            call.forms([.replayHistory])
             Tag.p(.classes(.lead)) {
                 "More than five minutes in which no notification of Apple's could be stored, within the last 45 days."
             }
@@ -90,8 +93,7 @@ enum OutagePages {
         let row = answer.row
         return Page(
             "Outage", section: .outages, hasEnvironment: true,
-            command: commands(row, call).joined(separator: "\nentitled "),
-            api: LocalPath("operator", "v1", "outages")
+            command: commands(row, call).joined(separator: "\nentitled "), api: call.api("outages", String(number))
         ) {
             PageParts.path(.outages, call)
             Tag.h1 { "Outage of \(length(row))" }
@@ -104,6 +106,7 @@ enum OutagePages {
             }
             covered(row, call)
             found(answer, call)
+            events(answer, call)
         }
     }
 
@@ -132,6 +135,50 @@ enum OutagePages {
                         Column("Scanned to") { item in
                             item.covered.map { call.clock.time($0) }
                                 ?? Tag.span(.classes(.quiet)) { "never: it needs the app's server_api" }
+                        },
+                        Column("Actions") { item in
+                            call.forms(
+                                [.outageLook],
+                                [
+                                    "outage": String(row.number), "app": item.app,
+                                    "environment": item.environment.rawValue,
+                                ])
+                        },
+                    ]),
+        ])
+    }
+
+    /// What was made of it, and which of that no endpoint got.
+    private static func events(_ answer: OutageAnswer, _ call: PageCall) -> Node {
+        guard call.sees(.events) else { return .none }
+        return .group([
+            Tag.h2 { "Events" },
+            Tag.p(.classes(.lead)) {
+                "Of what was found: \(PageParts.grouped(answer.events.sent)) sent,"
+                    + " \(PageParts.grouped(answer.events.withheld)) withheld. Events about what is older than seven days are stored"
+                    + " and not sent."
+            },
+            answer.withheld.isEmpty
+                ? PageParts.empty("No endpoint lacks an event of that time.")
+                : PageParts.table(
+                    "Events of that time that an endpoint takes and never had", answer.withheld,
+                    [
+                        Column("Endpoint") { row in
+                            PageParts.link(
+                                ConsolePath.endpoint(row.endpoint), .endpoints, call,
+                                .identifier(row.endpoint, shown: 24))
+                        },
+                        Column("Withheld", isNumber: true) { row in
+                            .text(PageParts.grouped(row.count) + (row.isComplete ? "" : "+"))
+                        },
+                        Column("Actions") { row in
+                            call.forms(
+                                [.replayWebhooks],
+                                [
+                                    "endpoint": row.endpoint, "mode": "missing",
+                                    "since": Timestamp.text(answer.time.lowerBound),
+                                    "until": Timestamp.text(answer.time.upperBound),
+                                ])
                         },
                     ]),
         ])

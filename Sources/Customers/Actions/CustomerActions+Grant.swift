@@ -23,13 +23,15 @@ extension CustomerActions {
     /// Gives a customer an entitlement, without the store, from now on. The same again within two hours is a repetition, and
     /// changes nothing.
     ///
-    /// - Parameter makesCustomer: whether the customer is made if the id is new.
+    /// - Parameters:
+    ///   - grantID: of the grant, 32 hex digits; nil: a new one.
+    ///   - makesCustomer: whether the customer is made if the id is new.
     /// - Throws: `Rejection` where nothing can be granted for that time, or the id names no customer, or cannot name one.
     package func grant(
-        _ entitlement: String, to id: String, _ term: GrantTerm, makesCustomer: Bool = true,
-        on connection: PostgresConnection
+        _ entitlement: String, to id: String, _ term: GrantTerm, under grantID: String? = nil,
+        makesCustomer: Bool = true, on connection: PostgresConnection
     ) throws -> Granting {
-        let key = Grant.key(Hex.encode(SecureRandom.bytes(16)))
+        let key = Grant.key(grantID ?? Hex.encode(SecureRandom.bytes(16)))
         return try holding({ [key] }, on: connection) { _ in
             var found = try lock([id], on: connection)
             if found.first == nil {

@@ -24,7 +24,7 @@ package enum ChangeRedaction {
 
     private static let selectJobs = """
         SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, j.outcome,
-            true AS is_target, j.kind = '\(ChangeKind.customerDelete.rawValue)' AS is_deletion
+            true AS is_target, j.kind = '\(ChangeKind.customerDelete.rawValue)' AS is_deletion, false AS is_of_many
         FROM entitled.job j, entitled.deletion d
         WHERE d.id = $1 AND \(isAbout("j")) AND j.idempotency_key IS NOT NULL
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
@@ -32,7 +32,7 @@ package enum ChangeRedaction {
         """
     private static let selectJobsNaming = """
         SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, j.parameters, j.outcome,
-            false AS is_target, false AS is_deletion
+            false AS is_target, false AS is_deletion, j.kind = '\(ChangeKind.bulkGrant.rawValue)' AS is_of_many
         FROM entitled.deletion d, entitled.job j
         WHERE d.id = $1 AND NOT \(isAbout("j")) AND j.idempotency_key IS NOT NULL
             AND (j.id = ANY($6::int8[]) OR j.id > $7)
@@ -50,11 +50,11 @@ package enum ChangeRedaction {
         WHERE j.id = t.id
         """
 
-    /// The hash of a change that named two customers tells the other one to those who guess, and once it is over no row says who that
+    /// The hash of a change that named several customers tells another one to those who guess, and once it is over no row says who that
     /// was. So each deletion takes the hashes of all such changes: their keys are no repetitions any more, and nothing is done twice.
     private static let forgetHashes = """
         UPDATE entitled.job SET request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-        WHERE kind IN ('alias', 'transfer') AND state <> 'running' AND request_hash IS NOT NULL
+        WHERE kind IN ('alias', 'transfer', 'bulk_grant') AND state <> 'running' AND request_hash IS NOT NULL
         """
 
     private static let forgetHash = """
@@ -76,14 +76,14 @@ package enum ChangeRedaction {
 
     private static let selectAudit = """
         SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target,
-            false AS is_deletion
+            false AS is_deletion, false AS is_of_many
         FROM entitled.audit a, entitled.deletion d
         WHERE d.id = $1 AND \(isAbout("a")) AND \(isMeantByAudit("$6"))
         ORDER BY a.id
         """
     private static let selectAuditNaming = """
         SELECT a.id, a.target, a.reason, a.message, NULL AS key, NULL AS parameters, NULL AS outcome, false AS is_target,
-            false AS is_deletion
+            false AS is_deletion, false AS is_of_many
         FROM entitled.deletion d, entitled.audit a
         WHERE d.id = $1 AND NOT \(isAbout("a"))
             AND (a.id = ANY($7::int8[]) OR a.id > $8 OR a.job = ANY($6::int8[]) OR a.job = ANY($9::int8[])) AND \(isMeantByAudit("$6"))
@@ -236,12 +236,12 @@ package enum ChangeRedaction {
 
     private static let selectJob = """
         SELECT id, target, reason, error AS message, NULL AS key, parameters, outcome, true AS is_target,
-            false AS is_deletion
+            false AS is_deletion, false AS is_of_many
         FROM entitled.job WHERE id = $1
         """
     private static let selectAuditOfJob = """
         SELECT id, target, reason, message, NULL AS key, NULL AS parameters, NULL AS outcome, true AS is_target,
-            false AS is_deletion
+            false AS is_deletion, false AS is_of_many
         FROM entitled.audit WHERE job = $1 AND target = $2
         """
 
@@ -347,6 +347,19 @@ package enum ChangeRedaction {
         parameters.flatMap { replaced($0, purchases) == $0 ? nil : withoutHashes(replaced($0, purchases)) }
     }
 
+    /// The same of a change of several customers who are named; nil: it names none of these.
+    private static func among(_ parameters: String?, _ names: Pseudonyms) -> String? {
+        guard let parameters, let json = try? JSON(parsing: Array(parameters.utf8)), let members = json.members else {
+            return nil
+        }
+        let new = JSON.object(
+            members.map { member in
+                member.name == BulkSelection.customerIDs
+                    ? JSON.Member(name: member.name, value: replaced(member.value, names)) : member
+            })
+        return new == json ? nil : withoutHashes(new.text)
+    }
+
     /// Parameters without hashes of what the customer was. What is no JSON is refused when it is done, and may hold anything.
     private static func withoutHashes(_ parameters: String) -> String {
         let members = (try? JSON(parsing: Array(parameters.utf8)))?.members ?? []
@@ -366,14 +379,20 @@ package enum ChangeRedaction {
             let outcome = try row.optionalText("outcome")
             let told = outcome.flatMap { isTarget ? withoutIDs($0) : ChangeRedaction.replaced($0, purchases) }
             let parameters = try row.optionalText("parameters")
-            let asked = isTarget ? parameters.map { withoutPurchases($0, purchases) } : named(parameters, purchases)
+            let isOfMany = try row.bool("is_of_many")
+            let asked =
+                isTarget
+                ? parameters.map { withoutPurchases($0, purchases) }
+                : isOfMany ? among(parameters, names) : named(parameters, purchases)
             guard isTarget || replaced != texts || told != outcome || asked != nil else { return nil }
             return Redacted(
                 id: try row.int("id"), target: isTarget ? all[target] ?? target : target, reason: replaced[0],
                 message: replaced[1],
                 // The customer may come back under the id: the deletion that is asked for once more is no other one. Without its
-                // key a list of rows that goes on ends, since it would end as if it had found all of them.
-                keepsKey: try replaced[2] == texts[2] && (isTarget ? row.bool("is_deletion") : asked == nil),
+                // key a list of rows that goes on ends, since it would end as if it had found all of them; a grant to many leaves the
+                // customer out and says so.
+                keepsKey: try replaced[2] == texts[2]
+                    && (isTarget ? row.bool("is_deletion") : asked == nil || isOfMany),
                 parameters: asked, outcome: told)
         }
     }

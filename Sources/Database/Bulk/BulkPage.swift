@@ -29,6 +29,12 @@ package enum BulkSkip: String, Sendable, CaseIterable {
     case notKept = "not_kept"
     /// It is not what it was when it was read, or there is none of this id.
     case changed
+    /// No customer has the id, or not any more.
+    case unknown
+    /// Another id of a customer who is meant, too.
+    case sameCustomer = "same_customer"
+    /// The customer got the same shortly before.
+    case repeated
 }
 
 /// What a page came to.
@@ -38,7 +44,7 @@ package struct BulkDone: Sendable {
 
     package init() {}
 
-    mutating func skip(_ reason: BulkSkip, _ count: Int = 1) {
+    package mutating func skip(_ reason: BulkSkip, _ count: Int = 1) {
         if count > 0 { skipped[reason, default: 0] += Int64(count) }
     }
 

@@ -12,6 +12,10 @@ package struct BulkSelection: Sendable {
         case events(EventQuery.Filter, purchase: String?)
         case notifications(NotificationQuery.Filter)
         case notificationIDs([NotificationIdentity])
+        /// Customers, by when they were seen first.
+        case customers
+        /// Ids of customers.
+        case customerIDs([String])
     }
 
     package let rows: Rows
@@ -33,6 +37,9 @@ package struct BulkSelection: Sendable {
 
     // MARK: - As a job keeps it
 
+    /// The member of a job's parameters that has ids of customers.
+    package static let customerIDs = "customer_ids"
+
     package var json: JSON {
         let rows: JSON.Member =
             switch self.rows {
@@ -45,6 +52,8 @@ package struct BulkSelection: Sendable {
                 JSON.Member(
                     name: "notification_ids",
                     value: .array(ids.map { .strings([$0.app, $0.environment.rawValue, $0.uuid]) }))
+            case .customers: JSON.Member(name: "customers", value: .object([JSON.Member]()))
+            case .customerIDs(let ids): JSON.Member(name: BulkSelection.customerIDs, value: .strings(ids))
             }
         return .object([
             rows, JSON.Member(name: "since_ms", value: .integer(since)),
@@ -81,10 +90,21 @@ package struct BulkSelection: Sendable {
             let read = ids.compactMap { NotificationIdentity(words: $0.arrayValue?.compactMap(\.stringValue) ?? []) }
             guard read.count == ids.count else { return nil }
             rows = .notificationIDs(read)
+        } else if json["customers"] == .object([JSON.Member]()) {
+            rows = .customers
+        } else if let ids = json[BulkSelection.customerIDs]?.arrayValue {
+            let read = ids.compactMap(\.stringValue)
+            guard read.count == ids.count,
+                read.allSatisfy({ (1...1024).contains($0.utf8.count) && !$0.utf8.contains(0) })
+            else { return nil }
+            rows = .customerIDs(read)
         } else {
             return nil
         }
-        self.init(rows, since: BulkSelection.instant(json["since_ms"]), until: until)
+        // A beginning that cannot be read is not left out, since that would widen it.
+        let since = BulkSelection.instant(json["since_ms"])
+        if since == nil, let given = json["since_ms"], given != .null { return nil }
+        self.init(rows, since: since, until: until)
     }
 }
 

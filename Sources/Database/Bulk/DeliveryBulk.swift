@@ -41,7 +41,7 @@ package struct DeliveryBulk {
         switch selection.rows {
         case .deliveries(let filter, _): self.filter = filter
         case .deliveryIDs, .events: filter = DeliveryQuery.Filter()
-        case .notifications, .notificationIDs: return nil
+        case .notifications, .notificationIDs, .customers, .customerIDs: return nil
         }
         (self.action, self.selection, self.customer) = (action, selection, customer)
     }
@@ -69,7 +69,8 @@ package struct DeliveryBulk {
         case .events(var events, _):
             if let customer { events.subject = try subject(customer, on: connection) }
             return try pageOfEventList(events, after: position, limit, endpoints, on: connection)
-        case .notifications, .notificationIDs: return BulkPage(rows: [], end: [], isLast: true, fraction: 1)
+        case .notifications, .notificationIDs, .customers, .customerIDs:
+            return BulkPage(rows: [], end: [], isLast: true, fraction: 1)
         }
     }
 

@@ -21,7 +21,7 @@ package struct NotificationBulk {
     package init?(_ selection: BulkSelection) {
         switch selection.rows {
         case .notifications, .notificationIDs: self.selection = selection
-        case .deliveries, .deliveryIDs, .events: return nil
+        case .deliveries, .deliveryIDs, .events, .customers, .customerIDs: return nil
         }
     }
 
@@ -38,7 +38,8 @@ package struct NotificationBulk {
                 rows: rows, end: [String(end)], isLast: end == ids.count,
                 fraction: ids.isEmpty ? 1 : Double(end) / Double(ids.count))
         case .notifications(let filter): return try scan(filter, after: position, on: connection)
-        case .deliveries, .deliveryIDs, .events: return BulkPage(rows: [], end: [], isLast: true, fraction: 1)
+        case .deliveries, .deliveryIDs, .events, .customers, .customerIDs:
+            return BulkPage(rows: [], end: [], isLast: true, fraction: 1)
         }
     }
 

@@ -59,17 +59,25 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case statusPoll = "status_poll"
     /// Asks Apple of which purchases the target, an `OrderID`, is: `{"app"?}`.
     case orderLookup = "order_lookup"
+    /// Sends webhooks again to the endpoint that is the target, as `entitled replay webhooks` does.
+    case replayWebhooks = "replay_webhooks"
+    /// Reads a span of Apple's history of the target, `APP/ENVIRONMENT`, as `entitled replay history` does.
+    case replayHistory = "replay_history"
+    /// The same of the time of an outage: the target is its number.
+    case outageLook = "outage_look"
+    /// Gives customers an entitlement, who are named by ids or by a list's filters: `{"entitlement", "until" in ms | "duration"}`.
+    case bulkGrant = "bulk_grant"
 
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
         case .grant, .revoke, .note, .noteRemove, .transfer, .refundAnswer, .purchaseExtend, .statusPoll,
-            .orderLookup:
+            .orderLookup, .bulkGrant:
             [.support, .operator]
         // Customers may become one, which cannot be undone.
         case .alias, .claim, .customerDelete: [.operator]
         case .resend, .eventResend: [.support, .integrator, .operator]
-        case .reprocess, .bulkReprocess: [.operator]
+        case .reprocess, .bulkReprocess, .replayWebhooks, .replayHistory, .outageLook: [.operator]
         case .endpointEnable, .endpointDisable, .endpointPause, .bulkResend, .bulkGiveUp, .customerResend,
             .customerGiveUp, .jobCancel, .endpointRotateSecret, .endpointAdd, .endpointChange, .endpointRemove,
             .endpointTest:
@@ -92,9 +100,9 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
         case .eventResend: .event
         case .reprocess: .notification
         case .endpointEnable, .endpointDisable, .endpointPause, .endpointRotateSecret, .endpointAdd, .endpointChange,
-            .endpointRemove, .endpointTest:
+            .endpointRemove, .endpointTest, .replayWebhooks:
             .endpoint
-        case .bulkResend, .bulkGiveUp, .bulkReprocess: .list
+        case .bulkResend, .bulkGiveUp, .bulkReprocess, .replayHistory, .outageLook, .bulkGrant: .list
         case .jobCancel: .job
         }
     }
@@ -116,7 +124,7 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     package var forgetsParameters: Bool {
         switch self {
         case .note, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret, .purchaseExtend, .endpointAdd,
-            .endpointChange:
+            .endpointChange, .bulkGrant:
             true
         default: false
         }
@@ -156,7 +164,10 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     /// Whether it is done in several steps, as a job is.
     package var isBulk: Bool {
         switch self {
-        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
+        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp, .replayWebhooks,
+            .replayHistory,
+            .outageLook, .bulkGrant:
+            true
         case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
             .jobCancel, .note, .noteRemove, .alias, .transfer, .claim, .refundAnswer, .endpointRotateSecret,
             .purchaseExtend, .endpointAdd, .endpointChange, .endpointRemove, .endpointTest, .customerDelete,
@@ -164,6 +175,12 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
             false
         }
     }
+
+    /// Whether Apple's history is read, which takes as long as Apple takes.
+    package var readsHistory: Bool { self == .replayHistory || self == .outageLook }
+
+    /// Whether it is a replay: the work of `entitled replay`.
+    package var isReplay: Bool { self == .replayWebhooks || readsHistory }
 
     /// Kinds that are done in several steps.
     package static let bulk = allCases.filter(\.isBulk)

@@ -75,7 +75,7 @@ package enum ChangeVersions {
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try endpoints(on: connection, only: target).states
         case .endpointChange: return try EndpointTable.list(id: target, on: connection).map(\.version)
-        case .endpointRemove, .endpointTest:
+        case .endpointRemove, .endpointTest, .replayWebhooks:
             return try endpoints(on: connection, only: target, withPause: false).states
         case .endpointRotateSecret:
             return try endpoints(on: connection, only: target, withPause: false).states
@@ -91,8 +91,8 @@ package enum ChangeVersions {
         case .customerResend, .customerGiveUp:
             return try [holdings(of: target, on: connection)] + sending(parameters, on: connection).states
         case .bulkResend, .bulkGiveUp: return try sending(parameters, on: connection).states
-        // Apple is asked, whatever is known by then.
-        case .bulkReprocess, .statusPoll, .orderLookup, .endpointAdd: return []
+        // What Apple knows, and who is a customer, is seen when it is done.
+        case .bulkReprocess, .statusPoll, .orderLookup, .replayHistory, .outageLook, .bulkGrant, .endpointAdd: return []
         case .jobCancel:
             return try connection.query(
                 "SELECT state FROM entitled.job WHERE id = $1", [.int8(Int64(target))]

@@ -152,16 +152,21 @@ package enum DeliveryReplay {
         """
     }
 
-    private static let add = """
+    private static let add = adding("", "")
+    private static let addForJob = adding(", job", ", $9")
+
+    private static func adding(_ column: String, _ value: String) -> String {
+        """
         INSERT INTO entitled.delivery
-            (lane, id, endpoint, event, event_type, state, next_ms, created_ms, ordered_by, sequence)
+            (lane, id, endpoint, event, event_type, state, next_ms, created_ms, ordered_by, sequence\(column))
         SELECT t.lane, t.id, $3, t.event, t.event_type,
             CASE WHEN t.ordered_by IS NULL THEN \(DeliveryCode.pending) ELSE \(DeliveryCode.blocked) END, $6, $6,
-            t.ordered_by, t.sequence
+            t.ordered_by, t.sequence\(value)
         FROM unnest($1::int2[], $2::uuid[], $4::uuid[], $5::text[], $7::uuid[], $8::int8[])
             AS t(lane, id, event, event_type, ordered_by, sequence)
         ON CONFLICT DO NOTHING RETURNING lane, endpoint, ordered_by
         """
+    }
 
     /// Puts these in line: those with a delivery in one of the states once more, those without any for the first time;
     /// behind what is open of their purchase where that is in order. Call it after `lock`, in its transaction.
@@ -170,7 +175,7 @@ package enum DeliveryReplay {
     ///   - known: deliveries to this endpoint.
     ///   - new: events without one.
     ///   - endpoint: as `lock` gave it.
-    ///   - job: which those with a delivery name then; nil: none.
+    ///   - job: which their deliveries name then; nil: none.
     /// - Returns: how many are in line now, and of how many events the body is gone.
     package static func queue(
         known: [Ended], in states: [DeliveryState], new: [EventKey], to endpoint: Endpoint, job: Int64? = nil,
@@ -179,7 +184,7 @@ package enum DeliveryReplay {
         let events = known.compactMap(\.event) + new
         let kept = try lock(events, to: endpoint, on: connection)
         var lines = try reopen(known, kept, in: states, job, now: now, on: connection)
-        lines += try add(new, kept, to: endpoint, now: now, on: connection)
+        lines += try add(new, kept, to: endpoint, job, now: now, on: connection)
         _ = try DeliveryOrder.release(Set(lines.compactMap { $0 }), now: now, on: connection)
         return (lines.count, events.count - kept.count)
     }
@@ -205,19 +210,19 @@ package enum DeliveryReplay {
     }
 
     private static func add(
-        _ new: [EventKey], _ kept: [EventKey: Kept], to endpoint: Endpoint, now: Int64,
+        _ new: [EventKey], _ kept: [EventKey: Kept], to endpoint: Endpoint, _ job: Int64?, now: Int64,
         on connection: PostgresConnection
     ) throws -> [DeliveryOrder.Line?] {
         let first = new.filter { kept[$0] != nil }
         guard !first.isEmpty else { return [] }
         let ids = first.map { DeliveryID(lane: $0.lane, event: $0.id, endpoint: endpoint.id) }
         return try connection.query(
-            add,
+            job == nil ? add : addForJob,
             [
                 .int2s(first.map(\.lane.number)), .uuids(ids.map(\.bytes)), .text(endpoint.id),
                 .uuids(first.map(\.id)), .texts(first.map { kept[$0]?.type }), .int8(now),
                 .uuids(first.map { kept[$0]?.purchase }), .int8s(first.map { kept[$0]?.sequence }),
-            ]
+            ] + (job.map { [.int8($0)] } ?? [])
         ).map { try DeliveryOrder.Line($0) }
     }
 }

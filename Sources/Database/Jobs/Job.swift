@@ -35,6 +35,14 @@ package struct Job: Sendable, RowDecodable {
     package let updated: Int64
     package let finished: Int64?
 
+    /// Deliveries of each second, or pages of Apple's history.
+    package static func mostRate(of kind: String) -> Int64 {
+        kind == historyKind || ChangeKind(rawValue: kind)?.readsHistory == true ? 50 : 10_000
+    }
+
+    /// The kinds of replays that commands ask for.
+    package static let (webhooksKind, historyKind) = ("webhooks", "history")
+
     /// The same of a change without texts that may name a customer.
     package func withoutWords() -> Job {
         var job = self
@@ -53,7 +61,10 @@ package struct Job: Sendable, RowDecodable {
         request = try row.text("request")
         // Of changes another role writes them; what is no JSON is refused when the change is done.
         parameters = (try? JSON(parsing: Array(try row.text("parameters").utf8))) ?? .null
-        rate = try row.optionalInt("rate").map { Int(clamping: $0) }
+        // The console's role writes no other column for it.
+        let asked = ChangeKind(rawValue: kind)?.isReplay == true ? parameters["rate"]?.intValue : nil
+        let most = Job.mostRate(of: kind)
+        rate = (try row.optionalInt("rate") ?? asked).map { Int(min(max(1, $0), most)) }
         madeBy = try row.text("made_by")
         created = try row.int("created_ms")
         madeIn = try row.int("made_xid")

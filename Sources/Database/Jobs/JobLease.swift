@@ -74,15 +74,19 @@ package struct JobLease: Sendable {
         }
     }
 
-    private static let noteFailure = """
-        UPDATE entitled.job SET error = $3 WHERE id = $1 AND driver = $2 AND state = 'running'
+    private static let countFailure = """
+        UPDATE entitled.job SET attempts = attempts + 1, error = $3
+        WHERE id = $1 AND driver = $2 AND state = 'running' RETURNING attempts
         """
 
-    /// Shows operators why the job does not go on, until a step of it succeeds.
+    /// Counts a failed step, and shows operators why the job does not go on, until a step of it succeeds.
     ///
     /// - Parameter error: nothing personal: no deletion of a customer looks for it.
-    package func noteFailure(_ error: String, on connection: PostgresConnection) throws {
-        _ = try connection.query(JobLease.noteFailure, [.int8(job), .uuid(driver), .text(error)])
+    /// - Returns: how many steps failed without one between them that succeeded; nil: the lease is lost.
+    package func countFailure(_ error: String, on connection: PostgresConnection) throws -> Int64? {
+        try connection.query(JobLease.countFailure, [.int8(job), .uuid(driver), .text(error)]).first.map {
+            try $0.int("attempts")
+        }
     }
 
     private static let giveBack = """

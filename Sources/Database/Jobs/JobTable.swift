@@ -84,11 +84,12 @@ package enum JobTable {
     /// The kinds that are changes of operators.
     private static let changes = ChangeKind.allCases.map(\.rawValue)
 
-    /// The newest first, without changes of operators.
+    /// The newest first, without changes of operators that are no replays.
     package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Job] {
-        try connection.query(
+        let others = ChangeKind.allCases.filter { !$0.isReplay }.map(\.rawValue)
+        return try connection.query(
             "SELECT \(Job.columns) FROM entitled.job WHERE kind <> ALL($2::text[]) ORDER BY id DESC LIMIT $1",
-            [.int8(Int64(limit)), .texts(changes)]
+            [.int8(Int64(limit)), .texts(others)]
         ).map(Job.init)
     }
 
@@ -120,6 +121,24 @@ package enum JobTable {
                 (instant: try row.int("created_ms"), cursor: ListCursor(order: least, lane: 0))
             }
         return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
+    }
+
+    /// Jobs among which the last of a target is looked for: no index has those that are over.
+    private static let lookedAt: Int64 = 2_000
+
+    private static let lastEnd = """
+        SELECT max(finished_ms) AS finished_ms FROM (
+            SELECT kind, target, state, finished_ms FROM entitled.job ORDER BY id DESC LIMIT $3
+        ) newest WHERE kind = $1 AND target = $2 AND state = 'done'
+        """
+
+    /// When the last change of a kind and target was done, among the newest jobs; ms since 1970.
+    package static func lastEnd(
+        of kind: ChangeKind, _ target: String, on connection: PostgresConnection
+    ) throws -> Int64? {
+        try connection.query(
+            lastEnd, [.text(kind.rawValue), .text(target), .int8(lookedAt)]
+        ).one().optionalInt("finished_ms")
     }
 
     private static let driven = """

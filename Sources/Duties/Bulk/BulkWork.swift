@@ -10,7 +10,15 @@ import Postgres
 /// operator's role is looked up at each step, as for other changes. What happens now goes first: never more than some hundreds
 /// are due at once by it.
 package struct BulkWork: JobRunner {
-    package static let kinds = ChangeKind.bulk.map { kind in JobKind(kind.rawValue) { BulkWork() } }
+    /// All but the replays, and the grants, which need the configuration.
+    package static let kinds = ChangeKind.bulk.filter { !$0.isReplay && $0 != .bulkGrant }.map { kind in
+        JobKind(kind.rawValue) { BulkWork() }
+    }
+
+    /// The same with the grants.
+    package static func kinds(granting settings: BulkGrantSettings) -> [JobKind] {
+        kinds + [JobKind(ChangeKind.bulkGrant.rawValue) { BulkWork(granting: settings) }]
+    }
 
     private static let pause = Duration.milliseconds(100)
     /// Of a job that waited so many times one after the other: what it waits for is paused, or slow.
@@ -27,7 +35,10 @@ package struct BulkWork: JobRunner {
     /// Whether failures may be counted in the job's row; a former driver may have counted some.
     private var hasFailures = true
 
-    package init() {}
+    /// Nil: nothing is granted.
+    let grants: BulkGrantSettings?
+
+    package init(granting grants: BulkGrantSettings? = nil) { self.grants = grants }
 
     package mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
         let step: (result: Advance, job: Job)
@@ -73,13 +84,19 @@ package struct BulkWork: JobRunner {
                 _ = try end(change, .refused(ChangeWork.deleted), &job, on: connection)
                 return
             }
-            let message = "The job failed \(failures) times (\(error)) and is given up"
+            let message = "The job failed \(failures) times\(BulkWork.told(error, change.kind)) and is given up"
             _ = try end(change, .failed("\(message) after \(job.counts.matched) rows."), &job, on: connection)
         }
         return JobStep(step.job, pause: BulkWork.longPause, isWaiting: true)
     }
 
-    private enum Advance {
+    /// What is told of a failure; nothing where it may name a customer, whom no deletion looks for there.
+    private static func told(_ error: any Error, _ kind: ChangeKind) -> String {
+        let isPlain = (error as? PostgresError).map { !$0.isOfData } ?? false
+        return kind == .bulkGrant && !isPlain ? "" : " (\(error))"
+    }
+
+    enum Advance {
         case done
         /// For consumers, or for workers.
         case waiting
@@ -107,10 +124,12 @@ package struct BulkWork: JobRunner {
         // With a cursor it was compared with what was shown: that is right before its first rows, however long it waits.
         let isFirst = job.cursor.isEmpty
         if isFirst { job.cursor = [BulkDone().skippedJSON.text] }
-        let advance =
-            try change.kind == .bulkReprocess
-            ? reprocess(change, selection, &job, on: connection)
-            : deliver(change, selection, &job, now, on: connection)
+        let advance: Advance =
+            switch change.kind {
+            case .bulkReprocess: try reprocess(change, selection, &job, on: connection)
+            case .bulkGrant: try grant(change, selection, &job, now, on: connection)
+            default: try deliver(change, selection, &job, now, on: connection)
+            }
         if isFirst, case .waiting = advance { job.cursor = [] }
         return advance
     }
@@ -120,7 +139,8 @@ package struct BulkWork: JobRunner {
     private func refusal(of change: Change, on connection: PostgresConnection) throws -> String? {
         // With a pseudonym in it, it means a customer who is no more.
         let isRedacted = try ChangeTable.isRedacted(change, on: connection)
-        if isRedacted, change.kind.targetClass != .customer { return ChangeWork.deleted }
+        // A grant goes on without the customer.
+        if isRedacted, change.kind.targetClass != .customer, change.kind != .bulkGrant { return ChangeWork.deleted }
         if change.kind.targetClass == .customer {
             let fate = try isRedacted ? .deleted : DeletionTable.fate(ofTargetOf: change, on: connection)
             if fate == .swept { try ChangeRedaction.forget(change, on: connection) }
@@ -210,7 +230,7 @@ package struct BulkWork: JobRunner {
     }
 
     /// Ends the job, with its entry in the audit.
-    private func end(
+    func end(
         _ change: Change, _ ending: ChangeEnding, _ job: inout Job, on connection: PostgresConnection
     ) throws -> Advance {
         try ChangeTable.end(change, ending, on: connection)

@@ -35,7 +35,7 @@ extension ChangeWork {
             ]))
     }
 
-    private static func term(_ parameters: JSON) -> GrantTerm? {
+    static func term(_ parameters: JSON) -> GrantTerm? {
         switch (parameters["duration"], parameters["until"]) {
         case (let duration?, nil):
             duration.stringValue.flatMap(GrantDuration.init(rawValue:)).map { .lasting($0) }

@@ -187,7 +187,8 @@ package struct ChangeWork: Sendable {
         case .customerDelete: return try deleteCustomer(change, parameters, on: connection)
         case .purchaseExtend: return .refused("Apple does this change, which another duty asks for.")
         case .statusPoll, .orderLookup: return .refused("Another duty asks Apple.")
-        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
+        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp, .replayWebhooks,
+            .replayHistory, .outageLook, .bulkGrant:
             return .refused("A change of many rows is done in steps.")
         }
     }

@@ -6,8 +6,6 @@ import Postgres
 /// Fetches what a replay is about from Apple, a page at a time. Each page commits with the place where the next one is,
 /// so that the process that goes on begins there.
 package struct HistoryReplayWork: JobRunner {
-    package static let name = "history"
-
     /// How histories are read, by the app; nil for one that cannot be asked.
     package typealias Readers = @Sendable (_ app: String) -> HistoryReader?
 
@@ -31,7 +29,15 @@ package struct HistoryReplayWork: JobRunner {
     package static func kind(
         _ readers: @escaping Readers, cancellation: Cancellation = Cancellation(), clock: any WallClock = SystemClock()
     ) -> JobKind {
-        JobKind(name) { HistoryReplayWork(readers, cancellation, clock) }
+        kinds(readers, cancellation: cancellation, clock: clock)[0]
+    }
+
+    /// The same as a command asks for it, and as operators do.
+    package static func kinds(
+        _ readers: @escaping Readers, cancellation: Cancellation = Cancellation(), clock: any WallClock = SystemClock()
+    ) -> [JobKind] {
+        let names = [Job.historyKind] + ChangeKind.allCases.filter(\.readsHistory).map(\.rawValue)
+        return names.map { name in JobKind(name) { HistoryReplayWork(readers, cancellation, clock) } }
     }
 
     private init(_ readers: @escaping Readers, _ cancellation: Cancellation, _ clock: any WallClock) {
@@ -46,6 +52,9 @@ package struct HistoryReplayWork: JobRunner {
         guard let known = job, wait <= .zero else { return try keep(lease, pause: max(.zero, wait), on: connection) }
         guard let replay = HistoryReplay(json: known.parameters) else {
             return try fail(lease, "its parameters cannot be read", on: connection)
+        }
+        if let objection = try objection(to: replay, known, on: connection) {
+            return try fail(lease, objection, on: connection)
         }
         let place = replay.question.place
         guard let reader = readers(place.app), reader.client.app.environments.contains(place.environment) else {
@@ -64,19 +73,48 @@ package struct HistoryReplayWork: JobRunner {
             return try endure(error, lease, on: connection)
         }
         troubleSince = nil
-        return try take(read.page, read.next, lease, on: connection)
+        return try take(read.page, read.next, replay, lease, on: connection)
+    }
+
+    /// Its clock and ours may differ by so much; ms.
+    private static let ahead: Int64 = 600_000
+
+    /// What the console did not check: another program may have written the job as its role.
+    private func objection(to replay: HistoryReplay, _ job: Job, on connection: PostgresConnection) throws -> String? {
+        guard replay.until <= clock.now() + HistoryReplayWork.ahead else { return "its period is not over" }
+        guard job.cursor.isEmpty, let outage = replay.outage else { return nil }
+        let outages = try IngestUptime.outages(now: try connection.serverTime(), on: connection)
+        let isThere = outages.contains { range in
+            range.lowerBound / 60_000 == outage
+                && HistoryReplay.of(
+                    range, number: outage, replay.question.place, sendsEvents: replay.sendsEvents
+                ).from == replay.from && replay.until <= range.upperBound + HistoryReplayWork.ahead
+        }
+        return isThere ? nil : "no outage of the last 45 days has this number and time"
+    }
+
+    private func stepped<Result>(
+        _ lease: JobLease, on connection: PostgresConnection, refused: Result,
+        _ body: (inout Job, _ now: Int64) throws -> Result
+    ) throws -> (result: Result, job: Job) {
+        try AskedSteps.step(
+            lease, on: connection, refused: refused, target: { HistoryReplay(json: $0)?.target }, body)
     }
 
     private mutating func take(
-        _ page: HistoryReader.Page, _ walk: HistoryScan, _ lease: JobLease, on connection: PostgresConnection
+        _ page: HistoryReader.Page, _ walk: HistoryScan, _ replay: HistoryReplay, _ lease: JobLease,
+        on connection: PostgresConnection
     ) throws -> JobStep {
         if let rate = job?.rate { next = ContinuousClock.now + .seconds(1.0 / Double(max(1, rate))) }
         var intake = intake
         do {
-            job = try lease.step(on: connection) { job, _ in
-                let new = try intake.insert(page.notifications, on: connection)
+            job = try stepped(lease, on: connection, refused: ()) { job, _ in
+                let new =
+                    try replay.isDry
+                    ? unknown(page.notifications, on: connection)
+                    : intake.insert(page.notifications, on: connection).count
                 job.counts.matched += Int64(page.notifications.count)
-                job.counts.queued += Int64(new.count)
+                job.counts.queued += Int64(new)
                 job.counts.skipped += Int64(page.refused.values.reduce(0, +))
                 job.cursor = walk.words
                 job.fraction = walk.fraction
@@ -90,6 +128,12 @@ package struct HistoryReplayWork: JobRunner {
         return try step()
     }
 
+    /// How many of these are not stored.
+    private func unknown(_ notifications: [NewNotification], on connection: PostgresConnection) throws -> Int {
+        let identities = notifications.map(\.identity)
+        return try identities.count - KnownNotifications.among(identities, on: connection).count
+    }
+
     /// What passes by itself is waited for, as long as an operator may want to see it pass.
     private mutating func endure(
         _ error: ServerAPIError, _ lease: JobLease, on connection: PostgresConnection
@@ -98,7 +142,9 @@ package struct HistoryReplayWork: JobRunner {
         let since = troubleSince ?? ContinuousClock.now
         troubleSince = since
         guard ContinuousClock.now - since < HistoryReplayWork.patience else {
-            return try fail(lease, "\(error)", on: connection)
+            return try fail(
+                lease, "Apple's side failed for \(HistoryReplayWork.patience.text) (\(error)): ask again later",
+                on: connection)
         }
         return try keep(lease, pause: HistoryReplayWork.troublePause, isWaiting: true, on: connection)
     }
@@ -106,7 +152,7 @@ package struct HistoryReplayWork: JobRunner {
     private mutating func fail(
         _ lease: JobLease, _ reason: String, on connection: PostgresConnection
     ) throws -> JobStep {
-        job = try lease.step(on: connection) { job, _ in
+        job = try stepped(lease, on: connection, refused: ()) { job, _ in
             job.state = .failed
             job.error = reason
         }.job
@@ -117,7 +163,7 @@ package struct HistoryReplayWork: JobRunner {
     private mutating func keep(
         _ lease: JobLease, pause: Duration, isWaiting: Bool = false, on connection: PostgresConnection
     ) throws -> JobStep {
-        job = try lease.step(on: connection) { _, _ in }.job
+        job = try stepped(lease, on: connection, refused: ()) { _, _ in }.job
         return try step(pause: pause, isWaiting: isWaiting)
     }
 

@@ -12,9 +12,9 @@ struct CandidateScan {
         /// It is on its way already.
         case waits
         /// It has a delivery that is over.
-        case again(DeliveryReplay.Ended)
+        case again(DeliveryReplay.Ended, type: String)
         /// It has no delivery.
-        case first(DeliveryReplay.EventKey)
+        case first(DeliveryReplay.EventKey, type: String)
     }
 
     private let replay: WebhookReplay
@@ -57,7 +57,7 @@ struct CandidateScan {
 
     private func candidate(_ letter: DeadLetterScan.Letter) -> Candidate {
         guard letter.isDead, isMeant(letter.type) else { return .other }
-        return letter.isGone ? .gone : .again(letter.delivery)
+        return letter.isGone ? .gone : .again(letter.delivery, type: letter.type)
     }
 
     private func candidate(
@@ -67,11 +67,11 @@ struct CandidateScan {
         guard let state else {
             // Tests and copies were made for one endpoint, which has them.
             if event.isCopy || event.type == "TEST" { return .other }
-            return event.isGone ? .gone : .first(event.key)
+            return event.isGone ? .gone : .first(event.key, type: event.type)
         }
         guard replay.mode == .all else { return .other }
         if state == .pending || state == .held { return .waits }
         let id = DeliveryID(lane: event.key.lane, event: event.key.id, endpoint: endpoint.id)
-        return event.isGone ? .gone : .again(DeliveryReplay.Ended(id: id, event: event.key))
+        return event.isGone ? .gone : .again(DeliveryReplay.Ended(id: id, event: event.key), type: event.type)
     }
 }

@@ -38,8 +38,8 @@ struct ReplayBatch {
 
     private mutating func take(_ candidate: CandidateScan.Candidate) {
         switch candidate {
-        case .again(let delivery): known.append(delivery)
-        case .first(let event): new.append(event)
+        case .again(let delivery, _): known.append(delivery)
+        case .first(let event, _): new.append(event)
         case .waits: waiting += 1
         case .gone: gone += 1
         case .other: break

@@ -36,14 +36,28 @@ package struct WebhookReplay: Sendable, Equatable {
         ])
     }
 
-    /// Nil for what is no such thing.
+    /// Instants that documents can write: up to the end of the year 9999, in ms since 1970.
+    package static let instants: ClosedRange<Int64> = 0...253_402_300_799_999
+
+    /// Nil for what is no such thing: nothing that cannot be read is left out, since that would widen it.
     package init?(json: JSON) {
         guard let endpoint = json["endpoint"]?.stringValue,
-            let mode = json["mode"]?.stringValue.flatMap(Mode.init(rawValue:)), let since = json["since_ms"]?.intValue
+            let mode = json["mode"]?.stringValue.flatMap(Mode.init(rawValue:)), let since = json["since_ms"]?.intValue,
+            WebhookReplay.instants.contains(since), let types = WebhookReplay.texts(json["types"])
         else { return nil }
-        self.init(
-            endpoint: endpoint, mode: mode, since: since, until: json["until_ms"]?.intValue,
-            types: json["types"]?.arrayValue?.compactMap(\.stringValue) ?? [])
+        var until: Int64?
+        if let end = json["until_ms"], end != .null {
+            guard let instant = end.intValue, WebhookReplay.instants.contains(instant) else { return nil }
+            until = instant
+        }
+        self.init(endpoint: endpoint, mode: mode, since: since, until: until, types: types)
+    }
+
+    /// A list that may be missing; nil for one that has anything but texts.
+    static func texts(_ json: JSON?) -> [String]? {
+        guard let json, json != .null else { return [] }
+        let texts = json.arrayValue?.compactMap(\.stringValue)
+        return texts?.count == json.arrayValue?.count && texts?.contains("") != true ? texts : nil
     }
 
     /// Why it cannot be asked for such an endpoint, whatever its state is; nil if it can.
@@ -57,7 +71,7 @@ package struct WebhookReplay: Sendable, Equatable {
     }
 
     /// Why it cannot be done for this endpoint now; nil if it can.
-    func objection(to endpoint: Endpoint) -> String? {
+    package func objection(to endpoint: Endpoint) -> String? {
         if let reason = endpoint.disabledReason {
             return "endpoint \(endpoint.id) is disabled (\(reason)): enable it and repeat the command"
         }
@@ -74,7 +88,7 @@ package struct WebhookReplay: Sendable, Equatable {
     ) -> JobTable.Request {
         let said = [endpoint, mode.rawValue, since, until ?? "now"] + types.sorted() + words
         return JobTable.Request(
-            kind: WebhookReplayWork.kind.name, words: said.joined(separator: " "), parameters: json, rate: rate,
+            kind: Job.webhooksKind, words: said.joined(separator: " "), parameters: json, rate: rate,
             madeBy: madeBy)
     }
 }

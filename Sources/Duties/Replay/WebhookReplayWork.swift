@@ -9,7 +9,9 @@ import Postgres
 /// so that a live event waits behind those and not behind a million. Each step commits what it put in line with how far
 /// it came, so that no end of a process loses or doubles anything (`JobLease`).
 package struct WebhookReplayWork: JobRunner {
-    package static let kind = JobKind("webhooks") { WebhookReplayWork() }
+    package static let kind = JobKind(Job.webhooksKind) { WebhookReplayWork() }
+    /// The same as a command asks for it, and as operators do.
+    package static let kinds = [kind, JobKind(ChangeKind.replayWebhooks.rawValue) { WebhookReplayWork() }]
 
     private static let pause = Duration.milliseconds(100)
     /// Where lanes are locked for it, which their owners wait for.
@@ -31,9 +33,9 @@ package struct WebhookReplayWork: JobRunner {
             return JobStep(try lease.step(on: connection) { _, _ in }.job, pause: wait)
         }
         var work = self
-        let (advance, job) = try lease.step(on: connection) { job, now in
-            try work.advance(&job, now, on: connection)
-        }
+        let (advance, job) = try AskedSteps.step(
+            lease, on: connection, refused: Advance(), target: { WebhookReplay(json: $0)?.endpoint }
+        ) { job, now in try work.advance(&job, now, on: connection) }
         self = work
         if advance.queued > 0 { FailPoint.replayAfterCommit.pass() }
         if let rate = job.rate, advance.queued > 0 {
@@ -55,6 +57,7 @@ package struct WebhookReplayWork: JobRunner {
         guard let replay = WebhookReplay(json: job.parameters) else {
             return fail(&job, "its parameters cannot be read")
         }
+        guard replay.since < now else { return fail(&job, "its period has not begun") }
         guard let endpoint = try EndpointTable.list(id: replay.endpoint, on: connection).first else {
             return fail(&job, "endpoint \(replay.endpoint) was removed")
         }
@@ -82,7 +85,8 @@ package struct WebhookReplayWork: JobRunner {
         }
         if let objection = replay.objection(to: locked) { return fail(&job, objection) }
         let put = try DeliveryReplay.queue(
-            known: batch.known, in: walk.reopened, new: batch.new, to: locked, now: now, on: connection)
+            known: batch.known, in: walk.reopened, new: batch.new, to: locked,
+            job: ChangeKind(rawValue: job.kind) == nil ? nil : job.id, now: now, on: connection)
         pace.queued(put.queued)
         job.counts += batch.counts(put)
         job.cursor = batch.end.words + [String(until)]

@@ -134,13 +134,17 @@ struct Composition {
             tells: configuration.webhooks.operationsURL != nil,
             isPrivate: configuration.database.isPrivateCluster,
             logger: logger, metrics: metrics)
+        let grants = BulkGrantSettings(
+            entitlements: Set(configuration.catalogue.products.keys), foldSettings: configuration.foldSettings)
         return [
             try service(returns),
             try service(RetentionDuty(retention)),
             try reconciliation.map { try service($0) },
             try accounts.map { try service($0) },
             try service(
-                JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs] + BulkWork.kinds, logger: logger)),
+                JobDuty(
+                    worker: worker, kinds: WebhookReplayWork.kinds + BulkWork.kinds(granting: grants), logger: logger)),
+            try service(history.jobDuty(of: worker, logger: logger)),
             try service(
                 ChangeDuty(
                     work: ChangeWork(

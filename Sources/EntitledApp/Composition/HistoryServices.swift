@@ -34,7 +34,11 @@ struct HistoryServices: Sendable {
     }
 
     /// Drives requested jobs that no process drives.
-    var jobs: JobKind { HistoryReplayWork.kind(reader, cancellation: cancellation) }
+    func jobDuty(of worker: [UInt8], logger: Logger) -> HistoryJobDuty {
+        HistoryJobDuty(
+            worker: worker, kinds: HistoryReplayWork.kinds(reader, cancellation: cancellation),
+            cancellation: cancellation, logger: logger)
+    }
 
     /// Nil where reconciliation is off.
     var reconciliation: (places: Set<AppScope>, interval: Duration)? {

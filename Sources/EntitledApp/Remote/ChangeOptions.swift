@@ -73,6 +73,12 @@ struct ChangeOptions: ParsableArguments {
         return ExitStatus.done
     }
 
+    /// Checks that nothing is given, of a command that changes nothing.
+    func checkUnused() throws(UsageError) {
+        if reason != nil { throw UsageError("--reason needs a change, which nothing asks for") }
+        if waits { throw UsageError("--wait needs a change, which nothing asks for") }
+    }
+
     /// Checks that nothing is given that only the operator API keeps.
     func checkLocal() throws(UsageError) {
         if reason != nil { throw UsageError("--reason needs --url: on the host this command keeps no audit") }

@@ -20,7 +20,7 @@ package struct OutageRow: DeskAnswer, Equatable {
 
     package var json: JSON {
         .object([
-            "from": .date(from), "until": .date(until), "seconds": .int((until - from) / 1000),
+            "number": .int(number), "from": .date(from), "until": .date(until), "seconds": .int((until - from) / 1000),
             "history": .array(
                 coverage.map {
                     .object([

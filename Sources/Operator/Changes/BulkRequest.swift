@@ -1,5 +1,6 @@
 import Base
 import Database
+import Duties
 
 /// A change of many rows as it is asked for: `{"kind", "filter": {…the list's own names…} | "ids": […], "reason"}`.
 package enum BulkRequest: String, Sendable, CaseIterable {
@@ -8,6 +9,14 @@ package enum BulkRequest: String, Sendable, CaseIterable {
     case reprocess
     /// The deliveries of events are sent again.
     case resendEvents = "resend_events"
+    /// As `entitled replay webhooks` does.
+    case replayWebhooks = "replay_webhooks"
+    /// As `entitled replay history` does.
+    case replayHistory = "replay_history"
+    /// A replay of Apple's history of an outage's time.
+    case outageLook = "outage_look"
+    /// Customers get an entitlement.
+    case grant
 
     /// Of `ids`.
     static let mostIDs = 500
@@ -22,6 +31,10 @@ package enum BulkRequest: String, Sendable, CaseIterable {
         case .resend, .resendEvents: .bulkResend
         case .giveUp: .bulkGiveUp
         case .reprocess: .bulkReprocess
+        case .replayWebhooks: .replayWebhooks
+        case .replayHistory: .replayHistory
+        case .outageLook: .outageLook
+        case .grant: .bulkGrant
         }
     }
 
@@ -31,8 +44,12 @@ package enum BulkRequest: String, Sendable, CaseIterable {
         case .resend, .giveUp: .deliveries
         case .reprocess: .notifications
         case .resendEvents: .events
+        case .replayWebhooks: .endpoints
+        case .replayHistory, .outageLook: .outages
+        case .grant: .customers
         }
     }
+
     /// Parameters of a list that choose a part of it.
     private static let parts = ["after", "limit"]
 
@@ -43,14 +60,22 @@ package enum BulkRequest: String, Sendable, CaseIterable {
         }
         let (filter, ids) = (try body.filter("filter"), try body.texts("ids", atMost: mostIDs))
         switch (filter, ids) {
-        case (let filter?, nil): return try request.subject(filter, desk)
-        case (nil, let ids?): return try request.subject(ids, desk)
+        case (let filter?, nil): return try request.subject(filter, desk, &body)
+        case (nil, let ids?): return try request.subject(ids, desk, &body)
         default: throw DeskError.badRequest("A job needs one of filter and ids.", field: "filter")
         }
     }
 
-    private func subject(_ ids: [String], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
+    private func subject(
+        _ ids: [String], _ desk: DatabaseDesk, _ body: inout ChangeBody
+    ) throws -> ChangeRoute.Subject {
         switch self {
+        case .grant:
+            try desk.viewer.check(list)
+            guard ids.allSatisfy({ (1...1024).contains($0.utf8.count) && !$0.utf8.contains(0) }) else {
+                throw DeskError.badRequest("ids must be ids of customers, of 1 to 1024 bytes.", field: "ids")
+            }
+            return try grant(.customerIDs(ids), desk, &body)
         case .resendEvents:
             throw DeskError.badRequest(
                 "Events are selected by a filter; only deliveries can be named by id.", field: "ids")
@@ -60,6 +85,8 @@ package enum BulkRequest: String, Sendable, CaseIterable {
                 throw DeskError.badRequest("ids must be ids of deliveries, such as dlv_….", field: "ids")
             }
             return subject(.deliveryIDs(read), of: list.rawValue, desk)
+        case .replayWebhooks, .replayHistory, .outageLook:
+            throw DeskError.badRequest("A replay is selected by a filter.", field: "ids")
         case .reprocess: break
         }
         let read = ids.compactMap { id -> NotificationIdentity? in
@@ -73,7 +100,9 @@ package enum BulkRequest: String, Sendable, CaseIterable {
         return subject(.notificationIDs(read), of: list.rawValue, desk)
     }
 
-    private func subject(_ filter: [JSON.Member], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
+    private func subject(
+        _ filter: [JSON.Member], _ desk: DatabaseDesk, _ body: inout ChangeBody
+    ) throws -> ChangeRoute.Subject {
         if let part = filter.map(\.name).first(where: BulkRequest.parts.contains) {
             throw DeskError(
                 400, "unknown_parameter", "A selection has no \(part): it covers everything that matches.", field: part)
@@ -86,11 +115,33 @@ package enum BulkRequest: String, Sendable, CaseIterable {
         switch self {
         case .resend, .giveUp: return try subject(DeliveriesQuestion(&parameters, now: desk.now), desk)
         case .resendEvents: return try subject(EventsQuestion(&parameters, now: desk.now), desk)
+        case .replayWebhooks: return try ReplayRequest.webhooks(&parameters, desk, &body)
+        case .replayHistory: return try ReplayRequest.history(&parameters, desk, &body)
+        case .outageLook: return try ReplayRequest.outage(&parameters, desk, &body)
+        case .grant:
+            let range = try CustomersQuestion(&parameters, now: desk.now).part.range
+            return try grant(.customers, since: range.since, until: range.until, desk, &body)
         case .reprocess: break
         }
         let question = try NotificationsQuestion(&parameters, now: desk.now)
         let range = question.part.range
         return subject(.notifications(desk.filter(question)), range.since, range.until, of: list.rawValue, desk)
+    }
+
+    private func grant(
+        _ rows: BulkSelection.Rows, since: Int64? = nil, until: Int64? = nil, _ desk: DatabaseDesk,
+        _ body: inout ChangeBody
+    ) throws -> ChangeRoute.Subject {
+        var subject = subject(rows, since, until, of: list.rawValue, desk)
+        subject.parameters = .object(
+            (subject.parameters.members ?? []) + (try ChangeRoute.grantTerms(desk, &body)))
+        // A list that is too long is refused before it is waited for.
+        if let bulk = BulkSelection(json: subject.parameters).flatMap(CustomerBulk.init),
+            try bulk.count(on: desk.connection) > CustomerBulk.most
+        {
+            throw DeskError.badRequest(BulkWork.tooMany, field: "filter")
+        }
+        return subject
     }
 
     private func subject(_ question: DeliveriesQuestion, _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {

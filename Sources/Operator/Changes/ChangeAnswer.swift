@@ -72,7 +72,10 @@ package struct JobAnswer: DeskAnswer {
 
     /// Of a change of many rows: why rows were left as they are.
     package var skipped: [BulkSkip: Int64] {
-        deliveries == nil ? [:] : BulkDone.skipped(job.cursor.first ?? "")
+        guard let kind = change?.change.kind, kind.isBulk else { return [:] }
+        // A replay leaves out nothing else.
+        if kind == .replayWebhooks { return job.counts.skipped > 0 ? [.notKept: job.counts.skipped] : [:] }
+        return kind.isReplay ? [:] : BulkDone.skipped(job.cursor.first ?? "")
     }
 
     package var json: JSON {
@@ -89,17 +92,21 @@ package struct JobAnswer: DeskAnswer {
 extension JobAnswer {
     /// What a change of many rows has more.
     private var bulk: [JSON.Member] {
-        guard let deliveries else { return [] }
-        let states = DeliveryState.allCases.map { state in
-            JSON.Member(name: state.name, value: .int(deliveries[state] ?? 0))
-        }
+        guard let kind = change?.change.kind, kind.isBulk, !kind.readsHistory else { return [] }
         var skipped = BulkDone()
         skipped.skipped = self.skipped
-        return [
-            JSON.Member(name: "deliveries", value: .object(states)),
-            JSON.Member(name: "capped_deliveries", value: .strings(cappedDeliveries.map(\.name))),
-            JSON.Member(name: "skipped_by_reason", value: skipped.skippedJSON),
-        ]
+        let states = deliveries.map { deliveries in
+            [
+                JSON.Member(
+                    name: "deliveries",
+                    value: .object(
+                        DeliveryState.allCases.map { state in
+                            JSON.Member(name: state.name, value: .int(deliveries[state] ?? 0))
+                        })),
+                JSON.Member(name: "capped_deliveries", value: .strings(cappedDeliveries.map(\.name))),
+            ]
+        }
+        return (states ?? []) + [JSON.Member(name: "skipped_by_reason", value: skipped.skippedJSON)]
     }
 }
 

@@ -233,10 +233,16 @@ package struct ChangeRoute: Sendable {
     }
 
     private static let grant: Find = { desk, values, body in
+        let terms = try grantTerms(desk, &body)
+        return Subject(target: try customer(values, desk), parameters: .object(terms))
+    }
+
+    /// What is granted, and for how long.
+    static func grantTerms(_ desk: DatabaseDesk, _ body: inout ChangeBody) throws(DeskError) -> [JSON.Member] {
         let entitlement = try body.text("entitlement")
         let known = Set(desk.settings.catalogue.products.keys)
         guard known.contains(entitlement) else {
-            throw DeskError.badRequest(
+            throw .badRequest(
                 "There is no entitlement \(entitlement)"
                     + (known.isEmpty ? "." : "; there are: \(known.sorted().joined(separator: ", "))."),
                 field: "entitlement")
@@ -247,14 +253,13 @@ package struct ChangeRoute: Sendable {
             throw DeskParameters.notOneOf(GrantDuration.allCases.map(\.rawValue), duration, "duration")
         }
         guard (duration == nil) != (until == nil) else {
-            throw DeskError.badRequest("A grant needs one of duration and until.", field: "duration")
+            throw .badRequest("A grant needs one of duration and until.", field: "duration")
         }
-        let term: JSON.Member =
+        return [
+            JSON.Member(name: "entitlement", value: .string(entitlement)),
             until.map { JSON.Member(name: "until", value: .int($0)) }
-            ?? JSON.Member(name: "duration", value: .string(duration ?? ""))
-        return Subject(
-            target: try customer(values, desk),
-            parameters: .object([JSON.Member(name: "entitlement", value: .string(entitlement)), term]))
+                ?? JSON.Member(name: "duration", value: .string(duration ?? "")),
+        ]
     }
 }
 

@@ -34,6 +34,9 @@ extension DatabaseDesk {
         case .orderLookup: return lookingUp(target, parameters)
         case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
             return try counting(kind, target, parameters)
+        case .replayWebhooks: return try replaying(parameters)
+        case .replayHistory, .outageLook: return try rereading(parameters)
+        case .bulkGrant: return try granting(toMany: parameters)
         }
     }
 
@@ -75,9 +78,7 @@ extension DatabaseDesk {
     private func granting(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
         let customer = try customer(target)
         let entitlement = parameters["entitlement"]?.stringValue ?? ""
-        let term: GrantTerm? =
-            parameters["until"]?.intValue.map { .until($0) }
-            ?? parameters["duration"]?.stringValue.flatMap(GrantDuration.init(rawValue:)).map { .lasting($0) }
+        let term = DatabaseDesk.term(parameters)
         var effect = ChangeEffect()
         effect.before = explained(customer.profile, customer.purchases, entitlement)
         effect.after = effect.before
@@ -91,14 +92,54 @@ extension DatabaseDesk {
         }) {
             return effect
         }
+        let (made, webhooks) = try webhooks(of: entitlement, term)
+        guard let purchase = made else { return effect }
+        effect.after = explained(customer.profile, customer.purchases + [purchase], entitlement)
+        effect.webhooks = webhooks
+        return effect
+    }
+
+    /// The customers as they are now; those who got the same shortly before are found when it is done.
+    private func granting(toMany parameters: JSON) throws -> ChangeEffect {
+        guard let bulk = BulkSelection(json: parameters).flatMap(CustomerBulk.init),
+            let entitlement = parameters["entitlement"]?.stringValue, let term = DatabaseDesk.term(parameters)
+        else { throw DeskError.badRequest("The selection cannot be read.") }
+        var rows = BulkPreview()
+        var seen = Set<String>()
+        let page = try bulk.page(after: [], salt: 0, limit: CustomerBulk.most, on: connection)
+        let roots = try CustomerTable.roots(of: page.rows, on: connection)
+        for (id, root) in zip(page.rows, roots) {
+            let skip: BulkSkip? =
+                root.map { seen.insert($0.originalAppUserID).inserted ? nil : .sameCustomer } ?? .unknown
+            rows.add(skip, endpoint: nil, .object(["id": .string(id), "type": .string(entitlement)]))
+        }
+        rows.isComplete = true
+        var effect = ChangeEffect()
+        effect.rows = rows
+        effect.after = .object(["entitlement": .string(entitlement), "ends_at": .date(term.end(now: now))])
+        if let objection = term.objection(now: now) {
+            effect.refusal = "The grant \(objection)."
+        } else if rows.wouldQueue > 0 {
+            effect.webhooks = try webhooks(of: entitlement, term).webhooks
+        }
+        return effect
+    }
+
+    private static func term(_ parameters: JSON) -> GrantTerm? {
+        parameters["until"]?.intValue.map { .until($0) }
+            ?? parameters["duration"]?.stringValue.flatMap(GrantDuration.init(rawValue:)).map { .lasting($0) }
+    }
+
+    /// A grant as it would be made now, and which webhooks go to whom.
+    private func webhooks(
+        of entitlement: String, _ term: GrantTerm
+    ) throws -> (purchase: Purchase?, webhooks: [ChangePreview.Webhooks]) {
         let grant = Grant(
             id: String(repeating: "0", count: 32), entitlement: entitlement, product: term.product(of: entitlement),
             start: now, end: term.end(now: now), at: now, action: 0)
-        guard let purchase = folded([grant]) else { return effect }
-        effect.after = explained(customer.profile, customer.purchases + [purchase], entitlement)
+        guard let purchase = folded([grant]) else { return (nil, []) }
         let drafts = EventDeriver().events(before: nil, after: purchase, cause: .action(0), now: now)
-        effect.webhooks = try webhooks(drafts, app: Grant.app, .production)
-        return effect
+        return (purchase, try webhooks(drafts, app: Grant.app, .production))
     }
 
     private func revoking(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
@@ -272,7 +313,7 @@ extension DatabaseDesk {
     // MARK: - Many rows
 
     /// How long rows are counted.
-    private static let patience = Duration.milliseconds(1200)
+    static let patience = Duration.milliseconds(1200)
 
     private func counting(_ kind: ChangeKind, _ target: String, _ parameters: JSON) throws -> ChangeEffect {
         guard let selection = BulkSelection(json: parameters) else {

@@ -117,12 +117,12 @@ extension DatabaseDesk {
     /// A job; for a role that does not see jobs, a change that the operator asked for.
     package func job(_ number: Int64) throws -> JobAnswer {
         let (job, change) = try knownJob(number)
-        let isBulk = change?.kind.isBulk == true
+        let hasDeliveries = change.map { $0.kind.isBulk && !$0.kind.readsHistory && $0.kind != .bulkGrant } ?? false
         let isAboutCustomer = change.map { [.customer, .purchase].contains($0.kind.targetClass) } ?? false
         let hidesCustomer = isAboutCustomer && !viewer.may(.customers)
         return JobAnswer(
             job: hidesCustomer ? job.withoutWords() : job, change: change.map { ChangeAnswer($0, for: viewer) },
-            deliveries: isBulk
+            deliveries: hasDeliveries
                 ? try DeliveryBulk.outcome(ofJob: number, upTo: CappedCount.cap, on: connection) : nil)
     }
 

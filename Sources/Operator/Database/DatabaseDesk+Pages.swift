@@ -8,30 +8,6 @@ import Subscriptions
 extension DatabaseDesk {
     // MARK: - Outages
 
-    /// How long after an outage Apple's history is looked for what it had of it.
-    package static let searchedFor: Int64 = 3 * 86_400_000
-    /// Apple's clock is not ours.
-    private static let tolerance: Int64 = 60_000
-    private static let mostFound = 200
-    private static let budget = Duration.milliseconds(80)
-
-    /// - Parameter number: the minute since 1970 in which it began.
-    package func outage(_ number: Int64) throws -> OutageAnswer {
-        guard let row = try outages().items.first(where: { $0.number == number }) else {
-            throw DeskError.notFound("No outage of the last 45 days began then.")
-        }
-        var filter = NotificationQuery.Filter()
-        filter.sources = NotificationSourceName.history.values
-        let range = ListRange(
-            since: row.from, until: row.until + DatabaseDesk.searchedFor, limit: DatabaseDesk.mostFound,
-            budget: DatabaseDesk.budget)
-        let page = try NotificationQuery.list(filter, range, on: connection)
-        let signed = row.from - DatabaseDesk.tolerance..<row.until + DatabaseDesk.tolerance
-        return OutageAnswer(
-            row: row, found: page.rows.filter { $0.signed.map { signed.contains($0) } ?? false },
-            lookedBackTo: page.lookedBackTo, isCut: page.next != nil && page.lookedBackTo == nil)
-    }
-
     /// When notifications could be stored last; nil: never. ms since 1970.
     package func lastListened() throws -> Int64? {
         try viewer.check(.outages)

@@ -90,6 +90,19 @@ package struct DeskParameters {
         return values[name]
     }
 
+    /// Texts with commas between them, each once; empty where it is not there. What has an empty part is none: left out, it would
+    /// widen the list.
+    package mutating func list(_ name: String) throws(DeskError) -> [String] {
+        guard let text = text(name) else { return [] }
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard parts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isWhitespace) }), Set(parts).count == parts.count
+        else {
+            throw .badRequest(
+                "\(name) must be one or several, with commas and no spaces between them, each once.", field: name)
+        }
+        return parts
+    }
+
     package mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, _: Choice.Type
     ) throws(DeskError) -> Choice? {

@@ -102,6 +102,12 @@ extension OperatorRoute {
                     app: values["app"], environment: try values.environment(), uuid: values["uuid"]))
         },
         one("/outages", .outages) { desk, _ in try desk.outages() },
+        one("/outages/{n}", .outages) { desk, values in
+            guard let number = Int64(values["n"]) else {
+                throw DeskError.notFound("\(values["n"]) is not the number of an outage.")
+            }
+            return try desk.outage(number)
+        },
         list("/refunds", .refunds, RefundsQuestion.self) { try $0.refunds($1) },
         one("/products", .products) { desk, _ in try desk.products() },
         list("/jobs", .jobs, JobsQuestion.self) { try $0.jobs($1) },

@@ -176,6 +176,57 @@ import Testing
         #expect(try JobTable.find(id, on: bench.connection)?.error == nil)
     }
 
+    /// Does a step, and fails from then on at the same place.
+    private struct StuckRunner: JobRunner {
+        mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
+            let step = try lease.step(on: connection) { job, _ in
+                if !job.cursor.isEmpty { _ = try connection.query("SELECT FROM public.missing") }
+                job.cursor = ["1"]
+            }
+            return JobStep(step.job)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a job whose steps go on failing ends, and says what to do`(isChange: Bool) throws {
+        let bench = try ReplayFixture()
+        let kind = isChange ? ChangeKind.replayHistory.rawValue : "stuck"
+        let id: Int64
+        if isChange {
+            _ = try ConsoleUserTable.add("carl", .operator, now: 1, on: bench.connection)
+            let request = ChangeTable.Request(
+                .replayHistory, "demo/Production", parameters: .object([JSON.Member]()), reason: "x",
+                by: ChangeOrigin(user: "carl", credential: .session("cs_1"), address: "", userAgent: nil),
+                idempotencyKey: "k", fingerprint: [UInt8](repeating: 1, count: 32))
+            let answer = try ChangeTable.ask(request, on: try bench.database.connect(role: "entitled_console"))
+            guard case .asked(let number) = answer else { throw TestFailure("\(answer)") }
+            id = number
+        } else {
+            let request = JobTable.Request(
+                kind: kind, words: "s", parameters: .object([:]), rate: nil, madeBy: "tester")
+            id = try #require(try JobTable.make(request, on: bench.connection)).id
+        }
+        // Some failed before, of another driver.
+        try bench.database.execute("UPDATE entitled.job SET attempts = 7")
+        try bench.database.execute(
+            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            [.uuid(driver)])
+        let service = DutyService(
+            JobDuty(worker: driver, kinds: [JobKind(kind) { StuckRunner() }], logger: .silent),
+            session: PostgresSession(bench.database.target(role: "entitled_worker")),
+            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent, metrics: Metrics())
+        service.start()
+        defer { service.drain(until: .now + .seconds(5)) }
+        try eventually(timeout: .seconds(40), "it is given up") {
+            try JobTable.find(id, on: bench.connection)?.state == .failed
+        }
+        let job = try #require(try JobTable.find(id, on: bench.connection))
+        #expect(job.error?.contains("10 steps failed, one after the other") == true, "\(job)")
+        #expect(job.error?.contains(isChange ? "ask for it again." : "run the same command again") == true, "\(job)")
+        let audit = try bench.database.texts("SELECT kind || ' ' || outcome FROM entitled.audit")
+        #expect(audit == (isChange ? ["replay_history failed"] : []))
+    }
+
     @Test func `jobs that wait keep no other one from being done, however many they are`() throws {
         let bench = try ReplayFixture()
         func make(_ kind: String, _ words: String) throws -> Int64 {

@@ -40,6 +40,9 @@ struct OperatorContractTests {
                 reasons, repeats, asked_ms, deadline_ms)
             VALUES (0, 'demo', 0, 'asked', 'asked', 'monthly', '{}', 0, 0, 9000000000000)
             """)
+        // As if ingest had been there two hours ago, and not since.
+        try scene.site.database?.execute(
+            "INSERT INTO entitled.listening SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 120")
         try desk.visit(customer: id, endpoint: endpoint.id, refund: "asked")
         let (faults, seen) = try desk.judge()
         #expect(faults == [])
@@ -139,6 +142,7 @@ private final class OperatorFixture {
         post("\(root)/customers/contract-alias?preview=true", reason(), method: "DELETE")
         let erase = [JSON.Member(name: "policy", value: .string("pseudonymise"))]
         bulk(reason)
+        replayAndGrant(customer: customer, endpoint: endpoint, reason)
         post("\(root)/customers/contract-alias", reason(erase), method: "DELETE")
         get("\(root)/jobs/\(made.json["job"]?.intValue ?? 0)")
         get("\(root)/audit")
@@ -180,6 +184,27 @@ private final class OperatorFixture {
         get("\(root)/jobs/\(job)")
     }
 
+    /// A replay, and a grant to several customers.
+    private func replayAndGrant(customer: String, endpoint: String, _ reason: ([JSON.Member]) -> JSON) {
+        let root = "/operator/v1"
+        let replay = [
+            JSON.Member(name: "kind", value: .string("replay_webhooks")),
+            JSON.Member(
+                name: "filter",
+                value: .object(["endpoint": .string(endpoint), "mode": .string("missing"), "since": .string("7d")])),
+        ]
+        let grant = [
+            JSON.Member(name: "kind", value: .string("grant")),
+            .init(name: "ids", value: .strings([customer, "nobody"])),
+            .init(name: "entitlement", value: .string("pro")), .init(name: "duration", value: .string("weekly")),
+        ]
+        for members in [replay, grant] {
+            post("\(root)/jobs?preview=true", reason(members))
+            let job = post("\(root)/jobs", reason(members)).json["job"]?.intValue ?? 0
+            get("\(root)/jobs/\(job)")
+        }
+    }
+
     private func items(_ path: String) -> [JSON] { get("/operator/v1\(path)").json["items"]?.arrayValue ?? [] }
 
     private func text(_ item: JSON?, _ name: String) throws -> String {
@@ -205,6 +230,8 @@ private final class OperatorFixture {
         ] {
             get("\(root)/\(path)")
         }
+        for outage in items("/outages") { get("\(root)/outages/\(outage["number"]?.intValue ?? 0)") }
+        get("\(root)/outages/1")
         // The first refresh is some seconds after the start; the leader makes it.
         try eventually(timeout: .seconds(60), "the tables of reports are refreshed") {
             HTTPCall.send(

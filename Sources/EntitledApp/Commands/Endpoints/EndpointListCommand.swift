@@ -30,7 +30,8 @@ struct EndpointListCommand: ReadingCommand, RemoteCommand {
                     "endpoints": .array(
                         endpoints.map { endpoint in
                             unreadable.adding(
-                                to: EndpointRow.document(endpoint.document(health.of(endpoint)), latencies[endpoint.id]),
+                                to: EndpointRow.document(
+                                    endpoint.document(health.of(endpoint)), latencies[endpoint.id]),
                                 of: endpoint.id)
                         })
                 ]))

@@ -31,25 +31,17 @@ struct MatchingOptions: ParsableArguments {
     /// - Parameters:
     ///   - verb: such as `Send again`.
     ///   - words: of the command.
+    ///   - more: members of the request beside the filter.
     /// - Returns: the exit status.
     func ask(
         _ request: BulkRequest, _ filters: [(name: String, value: String?)], verb: String, words: String,
-        _ change: ChangeOptions, _ context: CommandContext
+        more: [JSON.Member] = [], _ change: ChangeOptions, _ context: CommandContext
     ) throws -> Int32 {
         let filter = filters.compactMap { filter in
             filter.value.map { JSON.Member(name: filter.name, value: .string($0)) }
         }
-        let selection = [
-            JSON.Member(name: "kind", value: .string(request.rawValue)),
-            JSON.Member(name: "filter", value: .object(filter)),
-        ]
-        let actor = ActionTable.Origin.commandLine(context.environment, reason: nil).actor
-        let local = try context.remote == nil ? LocalOperator(try context.configuration(), isChanging: true) : nil
-        func preview(_ document: JSON) throws -> JSON {
-            if let local { return try local.preview(document, by: actor) }
-            return try context.remote?.preview(["jobs"], document) ?? .null
-        }
-        let shown = try preview(.object(selection))
+        let asker = try JobAsker(context)
+        let shown = try asker.preview(request, filter, more: more)
         guard !isPreview else {
             if context.json {
                 context.terminal.document(shown)
@@ -62,21 +54,9 @@ struct MatchingOptions: ParsableArguments {
         let rows = shown["rows"]
         let count = (rows?["is_complete"] == .bool(true) ? "" : "at least ") + (rows?.cell("would_queue") ?? "")
         try confirmation.ask("\(verb) \(count)?", context) { MatchingOptions.lines(shown) }
-        let document = JSON.object(selection + [JSON.Member(name: "reason", value: .string(reason))])
-        let plan = shown["plan"]?.stringValue
-        if let local {
-            let job = try local.post(document, plan: plan, by: actor)
-            let answer = JSON.object([
-                "job": .int(job), "kind": .string(shown.cell("kind")), "state": .string("running"),
-            ])
-            return try change.tell(job, answer, of: local, context)
-        }
-        guard let remote = context.remote else { return ExitStatus.failed }
-        let answer = try remote.post(["jobs"], document, plan: plan).answer
-        guard let job = answer["job"]?.intValue else {
-            throw CommandFailure("the answer of the operator API names no job")
-        }
-        return try change.tell(job, answer, of: remote, context)
+        let asked = try asker.ask(
+            request, filter, more: more, plan: shown["plan"]?.stringValue, reason: reason)
+        return try change.tell(asked.job, asked.answer, of: asker.source, context)
     }
 
     /// `matched 12`, what is left out and why, and by endpoint.

@@ -7,11 +7,12 @@ import Database
 import Duties
 import Glibc
 import Ingest
+import Operator
 import Postgres
 import Schemas
 
 /// `entitled replay history`.
-struct ReplayHistoryCommand: ParsableCommand {
+struct ReplayHistoryCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "history", "Refetch a period of Apple's notification history.",
         discussion:
@@ -19,7 +20,8 @@ struct ReplayHistoryCommand: ParsableCommand {
             + " applied as if Apple had sent them; known ones do not change. A worker does the same by itself for every app"
             + " with server_api. Events about the time before the last 7 days are stored, but not sent, except with"
             + " --send-events. The replay is a job in the database: the same command line, run again after an interruption,"
-            + " continues it.",
+            + " continues it. With --url a worker does it, for the role operator: --reason is required, --dry-run is a job, too,"
+            + " which only counts, and --json prints the answers of the operator API.",
         examples: [
             "replay history --app demo --from 7d --to 0s --dry-run",
             "replay history --app demo --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z --only-failures",
@@ -37,6 +39,7 @@ struct ReplayHistoryCommand: ParsableCommand {
     @Flag("--send-events", "Send events however old they are.") private var sendsEvents: Bool
     @Option("--rate", .integer(1...50, "N"), "Maximum pages of 20 notifications per second.") private var rate: Int?
     @Flag("--dry-run", "Count only; store nothing.") private var isDry: Bool
+    @OptionGroup private var change: ChangeOptions
 
     func validate() throws {
         if let transactionID, !transactionID.allSatisfy({ $0.isASCII && $0.isNumber }) || transactionID.count > 64 {
@@ -52,6 +55,8 @@ struct ReplayHistoryCommand: ParsableCommand {
     private static let tolerance: Int64 = 600_000
 
     func run(_ context: CommandContext) throws -> Int32 {
+        guard context.remote == nil else { return try ask(context) }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let app = try configuration.app(named: appID)
         let replay = try replay(app, now: SystemClock().now())
@@ -66,6 +71,21 @@ struct ReplayHistoryCommand: ParsableCommand {
         return isDry
             ? try count(replay, by: reader, on: try database.connect(.api), context)
             : try fetch(replay, by: reader, on: try database.connect(.worker), context)
+    }
+
+    /// Asks the operator API for it. A transaction names a customer, whose deletion would not find it in a job.
+    private func ask(_ context: CommandContext) throws -> Int32 {
+        guard transactionID == nil else { throw UsageError("--transaction \(RemoteOptions.onHostOnly)") }
+        let now = SystemClock().now()
+        let filter = RemoteReplay.members([
+            ("app", appID), ("environment", environment?.rawValue),
+            ("since", Timestamp.text(from.milliseconds(now: now))),
+            ("until", Timestamp.text(to.milliseconds(now: now))),
+            ("type", types.isEmpty ? nil : types.joined(separator: ",")),
+            ("only_failures", onlyFailures ? "true" : nil), ("send_events", sendsEvents ? "true" : nil),
+        ])
+        let dry = isDry ? [JSON.Member(name: "dry_run", value: .bool(true))] : []
+        return try RemoteReplay.ask(.replayHistory, filter, RemoteReplay.rate(rate) + dry, change, context)
     }
 
     // MARK: - What is meant

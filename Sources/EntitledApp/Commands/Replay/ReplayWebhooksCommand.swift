@@ -3,17 +3,19 @@ import CLI
 import Database
 import Duties
 import Glibc
+import Operator
 import Postgres
 import Schemas
 
 /// `entitled replay webhooks`.
-struct ReplayWebhooksCommand: ParsableCommand {
+struct ReplayWebhooksCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "webhooks", "Resend events to an endpoint.",
         discussion:
             "The replay is a job in the database that this command drives and shows. If the command is interrupted, a worker"
             + " continues the job; the same command line shows it again, and resumes one that failed. New events are sent"
-            + " first. Events keep their ids, so a consumer that deduplicates handles each once.",
+            + " first. Events keep their ids, so a consumer that deduplicates handles each once. With --url a worker does it, for"
+            + " the role operator, --reason is required, and --json prints the answers of the operator API.",
         examples: [
             "replay webhooks --endpoint ID --since 24h --dry-run", "replay webhooks --endpoint ID --since 24h",
             "replay webhooks --endpoint ID --since 2026-11-01T00:00:00Z --missing --rate 50",
@@ -29,6 +31,7 @@ struct ReplayWebhooksCommand: ParsableCommand {
     @Option("--event", .text("TYPE"), "Limit to this event type.") private var events: [String]
     @Option("--rate", .integer(1...10_000, "N"), "Maximum deliveries per second.") private var rate: Int?
     @Flag("--dry-run", "Count only; send nothing.") private var isDry: Bool
+    @OptionGroup private var change: ChangeOptions
 
     private var modes: [WebhookReplay.Mode] {
         WebhookReplay.Mode.allCases.filter { mode in
@@ -47,6 +50,8 @@ struct ReplayWebhooksCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        guard context.remote == nil else { return try ask(context) }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let database = try DatabaseAccess(configuration)
         let now = SystemClock().now()
@@ -66,6 +71,35 @@ struct ReplayWebhooksCommand: ParsableCommand {
         }
         return isDry
             ? try count(replay, on: connection, context) : try send(replay, to: endpoint, on: connection, context)
+    }
+
+    /// Asks the operator API for it. Times count from this host's clock, as here.
+    private func ask(_ context: CommandContext) throws -> Int32 {
+        let now = SystemClock().now()
+        let since = Timestamp.text(try since.milliseconds(ofOption: "--since", now: now))
+        let end = until.map { Timestamp.text($0.milliseconds(now: now)) }
+        let filter =
+            [
+                JSON.Member(name: "endpoint", value: .string(endpointID)),
+                JSON.Member(name: "mode", value: .string((modes.first ?? .failed).rawValue)),
+                JSON.Member(name: "since", value: .string(since)),
+            ] + RemoteReplay.members([("until", end), ("type", events.isEmpty ? nil : events.joined(separator: ","))])
+        let rest = RemoteReplay.rate(rate)
+        guard isDry else { return try RemoteReplay.ask(.replayWebhooks, filter, rest, change, context) }
+        let shown = try JobAsker(context).preview(.replayWebhooks, filter, more: rest)
+        guard !context.json else {
+            context.terminal.document(shown)
+            return ExitStatus.done
+        }
+        let rows = shown["rows"] ?? .null
+        let more = rows["is_complete"] == .bool(true) ? "" : " or more"
+        if let refusal = shown["refusal"]?.stringValue {
+            context.terminal.printError(Terminal.harmless("it would be refused: \(refusal)"))
+        }
+        context.terminal.print(
+            "\(rows.cell("would_queue"))\(more) would be sent"
+                + ReplayText.skipped(rows["skipped"]?["not_kept"]?.intValue ?? 0))
+        return ExitStatus.done
     }
 
     private func checkOperations() throws(UsageError) {

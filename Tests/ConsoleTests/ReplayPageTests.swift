@@ -103,11 +103,31 @@ import Testing
         try records.listen(minute)
         try records.listen(minute - 120)
         for before in 1...65 { try records.listen(minute - Int64(before)) }
-        try makeEvents(2, at: (minute - 30) * 60_000)
+        // The outage is about one purchase of two; another endpoint was added later.
+        let (signed, end) = ((minute - 90) * 60_000, (minute - 65) * 60_000)
+        try makeEvents(2, at: end - 1)
+        try records.notify(
+            "5b9f6f0a-2c86-4a87-9b13-0f5f0e1a2b3c", about: "20001", type: "DID_RENEW", signed: signed,
+            seq: SequenceGenerator.least(at: end + 60_000), source: .history)
+        for (lane, id, time) in [(Int16(1), "20001", signed), (2, "20002", end + 3_600_000)] {
+            try console.database.execute(
+                """
+                INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq, payload,
+                    source) VALUES ($1, 'demo', 0, $2, gen_random_uuid(), 1, $3, 1, '', 1)
+                """, [.int2(lane), .text(id), .int8(time)])
+        }
+        try console.database.execute(
+            """
+            INSERT INTO entitled.endpoint (id, url, environments, events, apps, created_ms)
+            VALUES ('ep_late', 'https://example.com/late', '{}', '{}', '{}', $1)
+            """, [.int8(end)])
         let browser = try records.browser()
         let page = browser.open("/console/outages/\(minute - 120)").text
-        #expect(page.contains("Events of that time that an endpoint takes and never had"), "\(page)")
-        let link = "\(Self.form)/replay_webhooks?endpoint=ep_1&amp;mode=missing"
+        #expect(page.contains("Those of these events that an endpoint takes and never had"), "\(page)")
+        #expect(page.contains("0 sent, 1 withheld from all endpoints") && !page.contains("ep_late"), "\(page)")
+        let link = "\(Self.form)/replay_webhooks?endpoint=ep_1&amp;mode=missing&amp;outage=\(minute - 120)"
+        let shown = browser.open(link.replacing("&amp;", with: "&")).text
+        #expect(shown.contains("Send again 1") && !shown.contains("Send again 2"), "\(shown)")
         #expect(page.contains(link) && page.contains("\(Self.form)/outage_look?app="), "\(page)")
         #expect(try !records.browser(.read).open("/console/outages/\(minute - 120)").text.contains(Self.form))
     }

@@ -305,9 +305,16 @@ struct RemoteCommandTests {
             "INSERT INTO entitled.listening SELECT generate_series($1::int8, $1::int8 + 5) ON CONFLICT DO NOTHING",
             [.int8(minute - 5)])
         try database.execute("DELETE FROM entitled.delivery")
+        // What came since was signed in the outage, and found in Apple's history.
+        for table in ["notification", "fact"] {
+            try database.execute(
+                "UPDATE entitled.\(table) SET source = 1, signed_ms = $1 WHERE app <> '$promotional'",
+                [.int8((minute - 60) * 60_000)])
+        }
+        try database.execute("UPDATE entitled.endpoint SET created_ms = 1000")
         let shown = try remote(["outages", "show", "1", "--json"])
         #expect(try shown.text == scene.site.run("outages", "show", "1", "--json").text)
-        let withheld = shown.document?["withheld"]?.arrayValue?.first
+        let withheld = shown.document?["lacking"]?.arrayValue?.first
         #expect(withheld?["endpoint"] == .string(endpoint) && withheld?["events"]?.intValue ?? 0 > 0, "\(shown.text)")
         #expect(try remote(["outages", "show", "1"]).text.contains("withheld"))
         #expect(try remote(["outages", "show", "1", "--send-withheld"], status: 2).log.contains("needs --reason"))

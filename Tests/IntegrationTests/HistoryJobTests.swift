@@ -94,11 +94,16 @@ import Testing
             ["until_ms": .string("infinity")],
             ["until_ms": .int(.max)], ["types": .string("")], ["types": .array([.string(",")])],
             ["only_failures": .string("no")],
+            ["types": .strings((0...HistoryReplay.mostTypes).map { "TYPE_\($0)" })],
         ] {
             #expect(try ending(.replayHistory, target, changes).contains("cannot be read"), "\(changes)")
         }
         #expect(
             try ending(.replayHistory, target, ["until_ms": .int(253_402_300_000_000)]) == "Its period is not over.")
+        let (now, day) = (SystemClock().now(), StoreProduct.day)
+        #expect(
+            try ending(.replayHistory, target, ["from_ms": .int(now - 200 * day), "until_ms": .int(now - 190 * day)])
+                .contains("Apple does not keep its history of that time any more"))
         #expect(try ending(.replayHistory, "other/Production", [:]).contains("and not its target"))
         #expect(try ending(.outageLook, "7", ["outage": .int(7)]).contains("outage of the last 45 days has"))
         #expect(apple.calls.isEmpty)

@@ -94,6 +94,26 @@ struct OperatorReplayTests {
         #expect(try run(fixture.ask(body)).counts.queued == 4)
     }
 
+    @Test func `an endpoint that was changed since the preview refuses the replay, also while that waits`() throws {
+        try fixture.make(0..<4, .dead)
+        let body = Self.webhooks()
+        let shown = try fixture.plan(body)
+        try fixture.database.execute("UPDATE entitled.endpoint SET apps = '{other}' WHERE id = 'ep_1'")
+        #expect(scene.post("/jobs", body, headers: ["If-Plan": shown]).status == 409)
+        try fixture.database.execute("UPDATE entitled.endpoint SET apps = '{}' WHERE id = 'ep_1'")
+        let job = try fixture.ask(body, plan: shown)
+        try fixture.make(100..<400, .pending)
+        let lease = try fixture.lease(job)
+        var runner: any JobRunner = WebhookReplayWork()
+        let waiting = try runner.step(lease, on: fixture.worker)
+        #expect(waiting.isWaiting && waiting.job.cursor == [], "\(waiting.job)")
+        try fixture.database.execute("UPDATE entitled.endpoint SET apps = '{other}' WHERE id = 'ep_1'")
+        try fixture.database.execute("DELETE FROM entitled.delivery WHERE state = 0")
+        let ended = try runner.step(lease, on: fixture.worker).job
+        #expect(ended.state == .failed && ended.error == ChangeVersions.changed, "\(ended)")
+        #expect(try fixture.count("state = 0") == 0)
+    }
+
     @Test func `what cannot be read is refused, and nothing of it is left out`() throws {
         refused(Self.webhooks(["since": .null]), "since")
         for since in ["9999-12-31", "1960-01-01", "-infinity", "infinity", "NULL"] {
@@ -104,6 +124,7 @@ struct OperatorReplayTests {
         refused(Self.webhooks(["until": .string("1970-01-02")]), "until")
         refused(Self.webhooks(["endpoint": .string("none")]), "endpoint")
         refused(Self.webhooks(["mode": .string("everything")]), "mode")
+        #expect(scene.post("/jobs", Self.webhooks(["since": .null, "outage": .string("7")])).status == 404)
         for type in [
             ",", "RENEWAL,", ",RENEWAL", "RENEWAL,,EXPIRATION", "RENEWAL, EXPIRATION", "RENEWAL,RENEWAL", "NOPE",
         ] {
@@ -158,6 +179,9 @@ struct OperatorReplayTests {
             ["since_ms": .null], ["since_ms": .string("-infinity")], ["since_ms": .int(-1)], ["since_ms": .int(.max)],
             ["until_ms": .string("infinity")], ["until_ms": .int(.min)], ["types": .string("")],
             ["types": .array([.int(1)])], ["mode": .string("")],
+            ["mode": .string("missing"), "missed_from_ms": .int(1)],
+            ["missed_from_ms": .int(1), "missed_until_ms": .int(2)],
+            ["mode": .string("missing"), "missed_from_ms": .int(2), "missed_until_ms": .int(2)],
         ]
         for changed in unreadable {
             #expect(try ending("ep_1", changed)?.contains("cannot be read") == true, "\(changed)")

@@ -13,6 +13,7 @@ _entitled() {
         "setup --database") return ;;
         "setup --owner") return ;;
         "migrate --wait") return ;;
+        "migrate --shards") return ;;
         "verify --root") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "verify --bundle-id") return ;;
         "verify --apple-app-id") return ;;
@@ -326,11 +327,19 @@ _entitled() {
         "replay history --type") return ;;
         "replay history --transaction") return ;;
         "replay history --rate") return ;;
+        "replay history --reason") return ;;
+        "replay history --url") return ;;
+        "replay history --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "replay history --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "replay webhooks --endpoint") return ;;
         "replay webhooks --since") return ;;
         "replay webhooks --until") return ;;
         "replay webhooks --event") return ;;
         "replay webhooks --rate") return ;;
+        "replay webhooks --reason") return ;;
+        "replay webhooks --url") return ;;
+        "replay webhooks --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "replay webhooks --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "replay list --limit") return ;;
         "replay list --watch") return ;;
         "replay show --watch") return ;;
@@ -353,6 +362,7 @@ _entitled() {
         "outages list --url") return ;;
         "outages list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "outages list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "outages show --reason") return ;;
         "outages show --watch") return ;;
         "outages show --url") return ;;
         "outages show --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -369,7 +379,7 @@ _entitled() {
         "actions list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "actions list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "audit list --actor") return ;;
-        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim refund_answer endpoint_rotate_secret purchase_extend endpoint_add endpoint_change endpoint_remove endpoint_test customer_delete status_poll order_lookup" -- "$current"); return ;;
+        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel note note_remove alias transfer claim refund_answer endpoint_rotate_secret purchase_extend endpoint_add endpoint_change endpoint_remove endpoint_test customer_delete status_poll order_lookup replay_webhooks replay_history outage_look bulk_grant" -- "$current"); return ;;
         "audit list --target") return ;;
         "audit list --since") return ;;
         "audit list --until") return ;;
@@ -457,7 +467,7 @@ _entitled() {
         "api") words="--routes --config --json --help" ;;
         "console") words="--config --json --help" ;;
         "setup") words="--superuser-url-file --database --owner --new-passwords --dry-run --yes --config --json --help" ;;
-        "migrate") words="--status --dry-run --adopt-database --wait --config --json --help" ;;
+        "migrate") words="--status --dry-run --adopt-database --wait --shards --config --json --help" ;;
         "verify") words="--root --bundle-id --apple-app-id --environment --kind --at --config --json --help" ;;
         "status") words="--watch --url --key-file --ca-file --config --json --help" ;;
         "search") words="--watch --url --key-file --ca-file --config --json --help" ;;
@@ -533,8 +543,8 @@ _entitled() {
         "apple extend-all") words="--app --environment --days --reason --request-id --storefront --status --yes --config --json --help" ;;
         "apple test-notification") words="--app --environment --timeout --config --json --help" ;;
         "replay") words="history webhooks list show cancel --config --json --help" ;;
-        "replay history") words="--app --from --to --environment --only-failures --type --transaction --send-events --rate --dry-run --config --json --help" ;;
-        "replay webhooks") words="--endpoint --since --until --failed --missing --all --event --rate --dry-run --config --json --help" ;;
+        "replay history") words="--app --from --to --environment --only-failures --type --transaction --send-events --rate --dry-run --reason --wait --url --key-file --ca-file --config --json --help" ;;
+        "replay webhooks") words="--endpoint --since --until --failed --missing --all --event --rate --dry-run --reason --wait --url --key-file --ca-file --config --json --help" ;;
         "replay list") words="--limit --watch --config --json --help" ;;
         "replay show") words="--watch --config --json --help" ;;
         "replay cancel") words="--config --json --help" ;;
@@ -544,7 +554,7 @@ _entitled() {
         "jobs cancel") words="--reason --wait --url --key-file --ca-file --config --json --help" ;;
         "outages") words="list show --config --json --help" ;;
         "outages list") words="--watch --url --key-file --ca-file --config --json --help" ;;
-        "outages show") words="--watch --url --key-file --ca-file --config --json --help" ;;
+        "outages show") words="--send-withheld --yes --reason --wait --watch --url --key-file --ca-file --config --json --help" ;;
         "actions") words="list --config --json --help" ;;
         "actions list") words="--actor --kind --customer --since --until --after --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "audit") words="list --config --json --help" ;;

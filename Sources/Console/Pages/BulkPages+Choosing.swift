@@ -56,7 +56,8 @@ extension BulkPages {
             Tag.div(.classes(.field)) {
                 Tag.label(.label(for: id)) { title }
                 Tag.input(
-                    .id(id), .name(name), .type(.text), .value(call.query[name] ?? ""), isNeeded ? .required : nil,
+                    .id(id), .name(name), .type(.text), .value(call.form[name] ?? call.query[name] ?? ""),
+                    isNeeded ? .required : nil,
                     .autocomplete(.off), .unspelled)
             }
         case .choice(let title, let id, let name, let values):
@@ -64,7 +65,9 @@ extension BulkPages {
                 Tag.label(.label(for: id)) { title }
                 Tag.select(.id(id), .name(name)) {
                     for choice in values {
-                        Tag.option(.value(choice.value), choice.value == call.query[name] ? .selected : nil) {
+                        Tag.option(
+                            .value(choice.value), choice.value == call.form[name] ?? call.query[name] ? .selected : nil
+                        ) {
                             choice.text
                         }
                     }
@@ -149,7 +152,8 @@ extension BulkRequest {
         let given = Set(((filter.members ?? []) + terms).map(\.name))
         switch self {
         case .resend, .giveUp, .reprocess, .resendEvents: return true
-        case .replayWebhooks: return given.isSuperset(of: ["endpoint", "since"])
+        case .replayWebhooks:
+            return given.contains("endpoint") && !given.isDisjoint(with: ["since", "outage"])
         case .replayHistory: return given.contains("since")
         case .outageLook: return given.isSuperset(of: ["outage", "app"])
         case .grant: return given.isSuperset(of: ["entitlement", "duration"])

@@ -100,6 +100,7 @@ extension BulkSkip {
         case .unknown: "No customer, or deleted"
         case .sameCustomer: "Another id of the same customer"
         case .repeated: "Got the same shortly before"
+        case .failed: "Failed, alone as among others"
         }
     }
 }

@@ -31,6 +31,7 @@ enum EndpointPages {
                     Column("Last success") { row in row.health.lastSuccess.map { call.clock.time($0) } ?? .none },
                     Column("p50", isNumber: true, text: { row in row.latency.map { milliseconds($0.answered.p50) } }),
                     Column("p95", isNumber: true, text: { row in row.latency.map { milliseconds($0.answered.p95) } }),
+                    Column("Of", isNumber: true, text: { row in row.latency.map { PageParts.grouped($0.deliveries) } }),
                     Column("Environments", text: { row in all(row.endpoint.environments.map(\.rawValue)) }),
                     Column("Events", text: { row in all(row.endpoint.events) }),
                     Column("Added") { row in call.clock.time(row.endpoint.created) },

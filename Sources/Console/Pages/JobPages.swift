@@ -180,7 +180,7 @@ enum JobPages {
     }
 
     private static func skipped(_ job: Job) -> String {
-        if ChangeKind(rawValue: job.kind) == .bulkGrant { return "ids that named no other customer" }
+        if ChangeKind(rawValue: job.kind) == .bulkGrant { return "customers who were left out, by reason below" }
         return readsHistory(job)
             ? "not signed by Apple, or of no app here" : "cannot be sent or applied any more"
     }

@@ -154,33 +154,37 @@ enum OutagePages {
         return .group([
             Tag.h2 { "Events" },
             Tag.p(.classes(.lead)) {
-                "Of what was found: \(PageParts.grouped(answer.events.sent)) sent,"
-                    + " \(PageParts.grouped(answer.events.withheld)) withheld. Events about what is older than seven days are stored"
+                "About the purchases of what was found, until now: \(PageParts.grouped(answer.events.sent)) sent,"
+                    + " \(PageParts.grouped(answer.events.withheld)) withheld from all endpoints. Events about what is older than seven days are stored"
                     + " and not sent."
             },
-            answer.withheld.isEmpty
-                ? PageParts.empty("No endpoint lacks an event of that time.")
+            answer.lacking.isEmpty
+                ? PageParts.empty("No endpoint lacks any of these events.")
                 : PageParts.table(
-                    "Events of that time that an endpoint takes and never had", answer.withheld,
+                    "Those of these events that an endpoint takes and never had", answer.lacking,
                     [
                         Column("Endpoint") { row in
                             PageParts.link(
                                 ConsolePath.endpoint(row.endpoint), .endpoints, call,
                                 .identifier(row.endpoint, shown: 24))
                         },
-                        Column("Withheld", isNumber: true) { row in
-                            .text(PageParts.grouped(row.count) + (row.isComplete ? "" : "+"))
+                        Column("Lacks", isNumber: true) { row in
+                            .text(PageParts.grouped(row.events) + (row.isComplete ? "" : "+"))
                         },
                         Column("Actions") { row in
                             call.forms(
                                 [.replayWebhooks],
                                 [
                                     "endpoint": row.endpoint, "mode": "missing",
-                                    "since": Timestamp.text(answer.time.lowerBound),
-                                    "until": Timestamp.text(answer.time.upperBound),
+                                    "outage": String(answer.row.number),
                                 ])
                         },
                     ]),
+            answer.uncountedEndpoints == 0
+                ? .none
+                : Tag.p(.classes(.more)) {
+                    "There are \(PageParts.grouped(Int64(answer.uncountedEndpoints))) more endpoints, which were not counted."
+                },
         ])
     }
 

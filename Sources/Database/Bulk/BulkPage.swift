@@ -35,6 +35,8 @@ package enum BulkSkip: String, Sendable, CaseIterable {
     case sameCustomer = "same_customer"
     /// The customer got the same shortly before.
     case repeated
+    /// It failed, alone as among others.
+    case failed
 }
 
 /// What a page came to.

@@ -29,6 +29,18 @@ package enum ChangeEnding: Sendable, Equatable {
         }
     }
 
+    /// The same of grants to many customers of which some were made, where not all of them are.
+    package func afterGrants(_ count: Int64) -> ChangeEnding {
+        let more =
+            " \(count) \(count == 1 ? "customer has" : "customers have") the grant: asked for again after more than two hours,"
+            + " it is granted to them once more."
+        return switch self {
+        case .refused(let message) where count > 0: .refused(message + more)
+        case .failed(let message) where count > 0: .failed(message + more)
+        case .done, .refused, .failed: self
+        }
+    }
+
     var document: JSON? {
         if case .done(let document) = self { document } else { nil }
     }

@@ -336,8 +336,9 @@ package enum ChangeTable {
         guard let change = try take(id, on: connection), change.kind.isBulk,
             let held = try JobTable.find(id, on: connection)
         else { return nil }
+        let ending = ChangeEnding.failed("The job was cancelled by \(actor) after \(held.counts.matched) rows.")
         try end(
-            change, .failed("The job was cancelled by \(actor) after \(held.counts.matched) rows."), as: .cancelled,
+            change, change.kind == .bulkGrant ? ending.afterGrants(held.counts.queued) : ending, as: .cancelled,
             on: connection)
         return held
     }

@@ -74,8 +74,8 @@ package enum ChangeVersions {
         case .reprocess: return try notification(target, parameters, on: connection)
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try endpoints(on: connection, only: target).states
-        case .endpointChange: return try EndpointTable.list(id: target, on: connection).map(\.version)
-        case .endpointRemove, .endpointTest, .replayWebhooks:
+        case .endpointChange, .replayWebhooks: return try EndpointTable.list(id: target, on: connection).map(\.version)
+        case .endpointRemove, .endpointTest:
             return try endpoints(on: connection, only: target, withPause: false).states
         case .endpointRotateSecret:
             return try endpoints(on: connection, only: target, withPause: false).states

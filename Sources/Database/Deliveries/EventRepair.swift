@@ -76,6 +76,21 @@ package enum EventRepair {
             && endpoint.wants(type: event.type, app: event.app, environment: event.environment)
     }
 
+    private static let selectReplayable = """
+        SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        WHERE octet_length(e.body) > 0 AND e.type <> 'TEST'
+            AND NOT EXISTS (SELECT FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id)
+        """
+
+    /// The ids of those of these events that an endpoint without a delivery of them can still get: retention has not emptied them,
+    /// and they were not made for one endpoint alone.
+    package static func replayable(_ events: [EventSummary], on connection: PostgresConnection) throws -> Set<String> {
+        let keys = events.compactMap { event in UUIDText.bytes(event.id).map { (lane: event.lane.number, id: $0) } }
+        let rows = try connection.query(selectReplayable, [.int2s(keys.map(\.lane)), .uuids(keys.map(\.id))])
+        return Set(try rows.map { UUIDText.upper(try $0.uuid("id")) })
+    }
+
     private static func send(
         _ key: DeliveryReplay.EventKey, _ isKnown: Bool, to endpoint: Endpoint, now: Int64,
         on connection: PostgresConnection

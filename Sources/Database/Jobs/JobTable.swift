@@ -123,22 +123,21 @@ package enum JobTable {
         return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
     }
 
-    /// Jobs among which the last of a target is looked for: no index has those that are over.
-    private static let lookedAt: Int64 = 2_000
-
-    private static let lastEnd = """
-        SELECT max(finished_ms) AS finished_ms FROM (
-            SELECT kind, target, state, finished_ms FROM entitled.job ORDER BY id DESC LIMIT $3
-        ) newest WHERE kind = $1 AND target = $2 AND state = 'done'
+    /// By the audit: no index has jobs that are over by their target.
+    private static let times = """
+        SELECT j.created_ms, j.finished_ms FROM entitled.audit a JOIN entitled.job j ON j.id = a.job
+        WHERE a.target = $2 AND a.kind = $1 AND j.kind = $1 AND j.finished_ms >= j.created_ms
+        ORDER BY j.id DESC LIMIT $3
         """
+    private static let mostTimes: Int64 = 20
 
-    /// When the last change of a kind and target was done, among the newest jobs; ms since 1970.
-    package static func lastEnd(
+    /// When changes of a kind and target were asked for and ended, whatever came of them, the newest first; ms since 1970.
+    package static func times(
         of kind: ChangeKind, _ target: String, on connection: PostgresConnection
-    ) throws -> Int64? {
-        try connection.query(
-            lastEnd, [.text(kind.rawValue), .text(target), .int8(lookedAt)]
-        ).one().optionalInt("finished_ms")
+    ) throws -> [Range<Int64>] {
+        try connection.query(times, [.text(kind.rawValue), .text(target), .int8(mostTimes)]).map { row in
+            try row.int("created_ms")..<row.int("finished_ms") + 1
+        }
     }
 
     private static let driven = """

@@ -18,7 +18,8 @@ package struct BulkGrantSettings: Sendable {
 }
 
 extension BulkWork {
-    /// Grants to the customers of a page. The cursor is: what was left out, the salt of the grants, the end of the page.
+    /// Grants to the customers of a page. The cursor is: what was left out, the salt of the grants, how many customers there were at
+    /// the beginning, the end of the page.
     func grant(
         _ change: Change, _ selection: BulkSelection, _ job: inout Job, _ now: Int64,
         on connection: PostgresConnection
@@ -32,16 +33,16 @@ extension BulkWork {
             return try over(.refused("The grant has neither a duration nor an end."))
         }
         if let objection = term.objection(now: now) {
-            return try over(.failed("The grant \(objection); \(job.counts.queued) customers got it before."))
+            return try over(.failed("The grant \(objection)."))
         }
-        if job.cursor.count < 2 {
-            guard try bulk.count(on: connection) <= CustomerBulk.most else {
-                return try over(.refused(BulkWork.tooMany))
-            }
-            job.cursor = [BulkDone().skippedJSON.text, String(BulkWork.salt())]
+        guard try !isAnyTakerBusy(now, on: connection) else { return .waiting }
+        guard try begin(bulk, &job, on: connection) else { return try over(.refused(BulkWork.tooMany)) }
+        guard let salt = BulkWork.salt(of: job) else {
+            return try over(.failed("The cursor of the job cannot be read."))
         }
-        guard let salt = Int64(job.cursor[1]) else { return try over(.failed("The cursor of the job cannot be read.")) }
-        let page = try bulk.page(after: Array(job.cursor.dropFirst(2)), salt: salt, on: connection)
+        let page = try bulk.page(
+            after: Array(job.cursor.dropFirst(BulkWork.words)), salt: salt,
+            limit: alone > 0 ? 1 : CustomerBulk.limit, on: connection)
         let actions = CustomerActions(
             origin: ActionTable.Origin(actor: change.user, reason: change.reason), foldSettings: grants.foldSettings)
         let done = try actions.grant(
@@ -63,6 +64,56 @@ extension BulkWork {
         SecureRandom.bytes(8).reduce(0) { $0 << 8 | Int64($1) }
     }
 
+    /// Words of the cursor before the end of the page.
+    private static let words = 3
+
+    private static func salt(of job: Job) -> Int64? { job.cursor.count >= words ? Int64(job.cursor[1]) : nil }
+
+    /// Whether an endpoint that takes the events of grants has so many due that what happens now would wait behind more.
+    private func isAnyTakerBusy(_ now: Int64, on connection: PostgresConnection) throws -> Bool {
+        let type = EventType.nonRenewingPurchase.rawValue
+        return try EndpointTable.list(on: connection).contains { endpoint in
+            try endpoint.isEnabled && endpoint.format == .revenuecat
+                && endpoint.wants(type: type, app: Grant.app, environment: .production)
+                && isBusy(endpoint.id, now, on: connection)
+        }
+    }
+
+    /// Gives a job its salt and the number of its customers, once; false: there are too many.
+    private func begin(_ bulk: CustomerBulk, _ job: inout Job, on connection: PostgresConnection) throws -> Bool {
+        guard job.cursor.count < 2 else { return true }
+        let count = try bulk.count(on: connection)
+        guard count <= CustomerBulk.most else { return false }
+        job.cursor = [BulkDone().skippedJSON.text, String(BulkWork.salt()), String(count)]
+        return true
+    }
+
+    /// After a page that failed its customers are granted to one by one, and one who fails alone is left out.
+    mutating func isolate(
+        _ change: Change, _ error: any Error, _ job: inout Job, on connection: PostgresConnection
+    ) throws {
+        guard let selection = BulkSelection(json: job.parameters)?.bounded(by: job.created),
+            let bulk = CustomerBulk(selection)
+        else { return }
+        let isPage = alone == 0
+        // The order follows from the salt, which went with the page where that was the first one: it is kept from here on.
+        let hasBegun = job.cursor.count >= 2
+        guard try begin(bulk, &job, on: connection), let salt = BulkWork.salt(of: job) else { return }
+        guard !isPage, hasBegun else {
+            alone = CustomerBulk.limit
+            return
+        }
+        // Whatever may pass is no fault of the customer's.
+        guard error.fault == .work else { return }
+        let page = try bulk.page(
+            after: Array(job.cursor.dropFirst(BulkWork.words)), salt: salt, limit: 1, on: connection)
+        var done = BulkDone()
+        done.skip(.failed, page.rows.count)
+        alone -= 1
+        _ = try record(
+            done, page, change, &job, job.parameters["entitlement"]?.stringValue ?? "", on: connection)
+    }
+
     private func record(
         _ done: BulkDone, _ page: BulkPage<String>, _ change: Change, _ job: inout Job, _ entitlement: String,
         on connection: PostgresConnection
@@ -73,8 +124,8 @@ extension BulkWork {
         job.counts += JobCounts(
             matched: Int64(page.rows.count), queued: done.queued, skipped: done.skipped.values.reduce(0, +))
         guard page.isLast else {
-            job.cursor = [sum.skippedJSON.text, job.cursor[1]] + page.end
-            job.fraction = page.fraction
+            job.fraction = min(1, Double(job.counts.matched) / Double(max(1, Int64(job.cursor[2]) ?? 1)))
+            job.cursor = [sum.skippedJSON.text] + job.cursor[1..<BulkWork.words] + page.end
             FailPoint.bulkBeforeCommit.pass()
             return .done
         }

@@ -34,6 +34,8 @@ package struct BulkWork: JobRunner {
     private var waits = 0
     /// Whether failures may be counted in the job's row; a former driver may have counted some.
     private var hasFailures = true
+    /// So many customers are granted to one by one, because a page of them failed.
+    var alone = 0
 
     /// Nil: nothing is granted.
     let grants: BulkGrantSettings?
@@ -48,7 +50,7 @@ package struct BulkWork: JobRunner {
                 if hasFailures, result == .done { try ChangeTable.forgetFailures(of: job.id, on: connection) }
                 return result
             }
-            if step.result == .done { hasFailures = false }
+            if step.result == .done { (hasFailures, alone) = (false, max(0, alone - 1)) }
         } catch  where BulkWork.isOfTheJob(error) && connection.isAlive {
             return try afterFailure(error, lease, on: connection)
         }
@@ -78,7 +80,10 @@ package struct BulkWork: JobRunner {
         let step = try lease.step(on: connection) { job, _ in
             guard let change = try ChangeTable.take(job.id, on: connection) else { return }
             let failures = try ChangeTable.countFailure(of: change, on: connection)
-            guard failures >= patience else { return }
+            guard failures >= patience else {
+                if change.kind == .bulkGrant { try isolate(change, error, &job, on: connection) }
+                return
+            }
             // The error may still name a customer who was deleted meanwhile.
             guard try !ChangeTable.isRedacted(change, on: connection) else {
                 _ = try end(change, .refused(ChangeWork.deleted), &job, on: connection)
@@ -188,7 +193,7 @@ package struct BulkWork: JobRunner {
     }
 
     /// What a paused endpoint has in line is not sent before the pause ends, however long the job waits for it.
-    private func isBusy(_ endpoint: String, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
+    func isBusy(_ endpoint: String, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
         let isPaused = try EndpointTable.list(id: endpoint, on: connection).contains { $0.pausedUntil > now }
         return try !isPaused
             && DeliveryReplay.due(endpoint, now: now, atMost: BulkWork.mostDue, on: connection) >= BulkWork.mostDue
@@ -233,6 +238,15 @@ package struct BulkWork: JobRunner {
     func end(
         _ change: Change, _ ending: ChangeEnding, _ job: inout Job, on connection: PostgresConnection
     ) throws -> Advance {
+        var ending = ending
+        if change.kind == .bulkGrant {
+            // The rest has the salt of the grants, and a hash of an id.
+            job.cursor = Array(job.cursor.prefix(1))
+            if try DeletionTable.isAnySince(change, on: connection) {
+                try ChangeRedaction.forgetHash(of: change, on: connection)
+            }
+            ending = ending.afterGrants(job.counts.queued)
+        }
         try ChangeTable.end(change, ending, on: connection)
         (job.state, job.error, job.fraction) = (ending.state, ending.message, 1)
         FailPoint.bulkBeforeCommit.pass()

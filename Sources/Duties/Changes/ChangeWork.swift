@@ -252,6 +252,11 @@ package struct ChangeWork: Sendable {
             try isOperator
                 || (job.madeBy == change.user && ConsoleUserTable.isSame(change.user, as: job.created, on: connection))
         else { return .refused("The job is another operator's.") }
+        if kind == .bulkGrant, let granting = try ChangeTable.take(id, on: connection),
+            try DeletionTable.isAnySince(granting, on: connection)
+        {
+            try ChangeRedaction.forgetHash(of: granting, on: connection)
+        }
         guard let held = try ChangeTable.cancel(id, by: change.user, on: connection) else {
             return .refused(ChangeWork.over(try JobTable.find(id, on: connection) ?? job))
         }

@@ -43,7 +43,7 @@ package struct HistoryReplay: Sendable, Equatable {
                 + (outage.map { [JSON.Member(name: "outage", value: .int($0))] } ?? []))
     }
 
-    /// Apple's types that one replay may name: each is a question of its own.
+    /// Apple's types that one replay may name when it is asked for: each is a question of its own.
     package static let mostTypes = 20
 
     /// Whether a type can be one of Apple's.
@@ -61,8 +61,8 @@ package struct HistoryReplay: Sendable, Equatable {
             let environment = json["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:)),
             let from = json["from_ms"]?.intValue, let until = json["until_ms"]?.intValue,
             WebhookReplay.instants.contains(from), WebhookReplay.instants.contains(until), from < until,
-            let types = WebhookReplay.texts(json["types"]), types.count <= HistoryReplay.mostTypes,
-            types.allSatisfy(HistoryReplay.isType), let onlyFailures = HistoryReplay.flag(json["only_failures"]),
+            let types = WebhookReplay.texts(json["types"]), types.allSatisfy(HistoryReplay.isType),
+            let onlyFailures = HistoryReplay.flag(json["only_failures"]),
             let sendsEvents = HistoryReplay.flag(json["send_events"]), let isDry = HistoryReplay.flag(json["dry_run"])
         else { return nil }
         func isMissing(_ name: String) -> Bool { json[name] == nil || json[name] == .null }
@@ -88,6 +88,11 @@ package struct HistoryReplay: Sendable, Equatable {
     /// ms before and after an outage that belong to its time: Apple's clock is another one.
     private static let tolerance: Int64 = 60_000
 
+    /// What Apple may have signed in an outage, in ms since 1970.
+    package static func time(of outage: Range<Int64>) -> Range<Int64> {
+        outage.lowerBound - tolerance..<outage.upperBound + tolerance
+    }
+
     /// The time of an outage, for one app and environment.
     ///
     /// - Parameters:
@@ -96,9 +101,10 @@ package struct HistoryReplay: Sendable, Equatable {
     package static func of(
         _ outage: Range<Int64>, number: Int64, _ place: AppScope, sendsEvents: Bool = false
     ) -> HistoryReplay {
-        HistoryReplay(
-            HistoryFilter(place), from: outage.lowerBound - tolerance, until: outage.upperBound + tolerance,
-            sendsEvents: sendsEvents, outage: number)
+        let time = time(of: outage)
+        return HistoryReplay(
+            HistoryFilter(place), from: time.lowerBound, until: time.upperBound, sendsEvents: sendsEvents,
+            outage: number)
     }
 
     /// The target of the change that asks for it.

@@ -50,7 +50,9 @@ package struct HistoryReplayWork: JobRunner {
     package mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
         let wait = next - ContinuousClock.now
         guard let known = job, wait <= .zero else { return try keep(lease, pause: max(.zero, wait), on: connection) }
-        guard let replay = HistoryReplay(json: known.parameters) else {
+        guard let replay = HistoryReplay(json: known.parameters),
+            ChangeKind(rawValue: known.kind) == nil || replay.question.types.count <= HistoryReplay.mostTypes
+        else {
             return try fail(lease, "its parameters cannot be read", on: connection)
         }
         if let objection = try objection(to: replay, known, on: connection) {
@@ -82,7 +84,11 @@ package struct HistoryReplayWork: JobRunner {
     /// What the console did not check: another program may have written the job as its role.
     private func objection(to replay: HistoryReplay, _ job: Job, on connection: PostgresConnection) throws -> String? {
         guard replay.until <= clock.now() + HistoryReplayWork.ahead else { return "its period is not over" }
-        guard job.cursor.isEmpty, let outage = replay.outage else { return nil }
+        guard job.cursor.isEmpty else { return nil }
+        if replay.until <= HistoryScan.oldest(in: replay.question.place.environment, now: clock.now()) {
+            return "Apple does not keep its history of that time any more"
+        }
+        guard let outage = replay.outage else { return nil }
         let outages = try IngestUptime.outages(now: try connection.serverTime(), on: connection)
         let isThere = outages.contains { range in
             range.lowerBound / 60_000 == outage

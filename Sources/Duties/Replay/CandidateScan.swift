@@ -42,8 +42,13 @@ struct CandidateScan {
         let page = try events.page(from: start, until: until, on: connection)
         let wanted = page.rows.map(\.row).filter { isWanted($0, by: endpoint) }
         let states = try DeliveryReplay.states(of: wanted.map(\.key), to: endpoint.id, on: connection)
+        let missed = try replay.missed.map { signed in
+            try MissedEvents.among(
+                wanted.map(\.key).filter { states[$0.id] == nil }, signed: signed, on: connection)
+        }
         let rows = page.rows.map { event, position in
-            (row: candidate(event, of: endpoint, states[event.key.id]), position: position)
+            let isMeant = missed?.contains(event.key) ?? true
+            return (row: isMeant ? candidate(event, of: endpoint, states[event.key.id]) : .other, position: position)
         }
         return ScanPage(rows: rows, end: page.end, isLast: page.isLast)
     }

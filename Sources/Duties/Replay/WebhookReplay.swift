@@ -20,8 +20,14 @@ package struct WebhookReplay: Sendable, Equatable {
     package let until: Int64?
     /// Only these types; empty: all.
     package let types: [String]
+    /// Only events about purchases of which Apple's history brought something that Apple had signed then, in ms since 1970; nil:
+    /// all. Only of missing events.
+    package let missed: Range<Int64>?
 
-    package init(endpoint: String, mode: Mode, since: Int64, until: Int64?, types: [String]) {
+    package init(
+        endpoint: String, mode: Mode, since: Int64, until: Int64?, types: [String], missed: Range<Int64>? = nil
+    ) {
+        self.missed = missed
         self.endpoint = endpoint
         self.mode = mode
         self.since = since
@@ -30,10 +36,20 @@ package struct WebhookReplay: Sendable, Equatable {
     }
 
     package var json: JSON {
-        .object([
-            "endpoint": .string(endpoint), "mode": .string(mode.rawValue), "since_ms": .int(since),
-            "until_ms": .integer(until), "types": .strings(types),
-        ])
+        .object(
+            [
+                JSON.Member(name: "endpoint", value: .string(endpoint)),
+                JSON.Member(name: "mode", value: .string(mode.rawValue)),
+                JSON.Member(name: "since_ms", value: .int(since)),
+                JSON.Member(name: "until_ms", value: .integer(until)),
+                JSON.Member(name: "types", value: .strings(types)),
+            ]
+                + (missed.map { missed in
+                    [
+                        JSON.Member(name: "missed_from_ms", value: .int(missed.lowerBound)),
+                        JSON.Member(name: "missed_until_ms", value: .int(missed.upperBound)),
+                    ]
+                } ?? []))
     }
 
     /// Instants that documents can write: up to the end of the year 9999, in ms since 1970.
@@ -50,7 +66,15 @@ package struct WebhookReplay: Sendable, Equatable {
             guard let instant = end.intValue, WebhookReplay.instants.contains(instant) else { return nil }
             until = instant
         }
-        self.init(endpoint: endpoint, mode: mode, since: since, until: until, types: types)
+        var missed: Range<Int64>?
+        if json["missed_from_ms"] != nil || json["missed_until_ms"] != nil {
+            guard mode == .missing, let from = json["missed_from_ms"]?.intValue,
+                let end = json["missed_until_ms"]?.intValue, WebhookReplay.instants.contains(from),
+                WebhookReplay.instants.contains(end), from < end
+            else { return nil }
+            missed = from..<end
+        }
+        self.init(endpoint: endpoint, mode: mode, since: since, until: until, types: types, missed: missed)
     }
 
     /// A list that may be missing; nil for one that has anything but texts.

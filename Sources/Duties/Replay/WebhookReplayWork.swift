@@ -62,7 +62,8 @@ package struct WebhookReplayWork: JobRunner {
             return fail(&job, "endpoint \(replay.endpoint) was removed")
         }
         if let objection = replay.objection(to: endpoint) { return fail(&job, objection) }
-        if job.cursor.isEmpty {
+        let isFirst = job.cursor.isEmpty
+        if isFirst {
             guard try isSettled(job, now, on: connection) else { return Advance(pause: WebhookReplayWork.pause) }
             job.cursor = ScanCursor.start(of: replay.since).words + [String(min(replay.until ?? now, now))]
         }
@@ -70,6 +71,8 @@ package struct WebhookReplayWork: JobRunner {
         else { return fail(&job, "its cursor cannot be read") }
         let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: pace.limit, on: connection)
         guard let free = pace.room(due: due, at: .now) else {
+            // With a cursor it would not be compared with what was shown any more, however long it waits.
+            if isFirst { job.cursor = [] }
             return Advance(pause: WebhookReplayWork.pause, isWaiting: true)
         }
         let isOrdered = endpoint.ordering == .purchase
@@ -81,6 +84,7 @@ package struct WebhookReplayWork: JobRunner {
             of: page, atMost: job.rate.map { min(most, max(1, $0 / 10)) } ?? most, isTogether: isOrdered)
         guard let locked = try DeliveryReplay.lock(endpoint, lanes: batch.lanes, on: connection) else {
             // What became of it is seen by the next step.
+            if isFirst { job.cursor = [] }
             return Advance()
         }
         if let objection = replay.objection(to: locked) { return fail(&job, objection) }

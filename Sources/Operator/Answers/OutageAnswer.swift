@@ -5,10 +5,10 @@ import Subscriptions
 /// An outage with what Apple's history had of its time, and what became of it. Instants are in ms since 1970.
 package struct OutageAnswer: DeskAnswer {
     /// Events that an endpoint takes and never had.
-    package struct Withheld: Sendable, Equatable {
+    package struct Lack: Sendable, Equatable {
         package let endpoint: String
-        package let count: Int64
-        /// Whether all were counted within the time that an answer may take.
+        package let events: Int64
+        /// Whether all were looked at that an answer may take the time for.
         package let isComplete: Bool
     }
 
@@ -19,12 +19,14 @@ package struct OutageAnswer: DeskAnswer {
     package let lookedBackTo: Int64?
     /// Whether there are more than were read.
     package let isCut: Bool
-    /// From the beginning of the outage until what was found of it had been applied.
-    package let time: Range<Int64>
-    /// Events about the purchases of what was found, made since: with a delivery, and without one although an endpoint takes them.
+    /// Events about the purchases of what was found, made since: with a delivery to any endpoint, and without one although an
+    /// endpoint takes them.
     package let events: (sent: Int64, withheld: Int64)
-    /// By endpoint: what a replay of missing events would send for that time. Endpoints without any are left out.
-    package let withheld: [Withheld]
+    /// The same events by endpoint: those that it takes and never had, whether another one got them or not. Endpoints without
+    /// any are left out, and those that were added after the outage.
+    package let lacking: [Lack]
+    /// Endpoints that are not in `lacking` because there are so many.
+    package let uncountedEndpoints: Int
 
     package var applied: Int64 { Int64(found.count { $0.state == .applied }) }
 
@@ -38,17 +40,15 @@ package struct OutageAnswer: DeskAnswer {
                     name: "events",
                     value: .object(["sent": .int(events.sent), "withheld": .int(events.withheld)])),
                 JSON.Member(
-                    name: "time",
-                    value: .object(["since": .date(time.lowerBound), "until": .date(time.upperBound)])),
-                JSON.Member(
-                    name: "withheld",
+                    name: "lacking",
                     value: .array(
-                        withheld.map { endpoint in
+                        lacking.map { endpoint in
                             .object([
-                                "endpoint": .string(endpoint.endpoint), "events": .int(endpoint.count),
+                                "endpoint": .string(endpoint.endpoint), "events": .int(endpoint.events),
                                 "is_complete": .bool(endpoint.isComplete),
                             ])
                         })),
+                JSON.Member(name: "uncounted_endpoints", value: .int(Int64(uncountedEndpoints))),
             ])
     }
 }

@@ -44,8 +44,11 @@ extension DatabaseDesk {
         }
         let place = replay.question.place
         let covered = try HistoryCoverage.read(on: connection)[place]?.covered
+        let oldest = HistoryScan.oldest(in: place.environment, now: now)
         func state(_ scanned: Int64?) -> JSON {
             .object([
+                // Apple does not keep what is older; null: all of it.
+                "known_from": .date(replay.from < oldest ? oldest : nil),
                 "app": .string(place.app), "environment": .string(place.environment.rawValue),
                 "from": .date(replay.from), "until": .date(replay.until), "scanned_to": .date(scanned),
                 "types": .strings(replay.question.types), "only_failures": .bool(replay.question.onlyFailures),

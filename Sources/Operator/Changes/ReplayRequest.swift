@@ -6,19 +6,32 @@ import Subscriptions
 
 /// Replays as operators ask for them: what of them is read from a filter.
 enum ReplayRequest {
-    /// `{"endpoint", "mode"?, "since", "until"?, "type"?}`
+    /// `{"endpoint", "mode"?, "since", "until"?, "type"?}`, or `{"endpoint", "mode": "missing", "outage", "type"?}`
     static func webhooks(
         _ parameters: inout DeskParameters, _ desk: DatabaseDesk, _ body: inout ChangeBody
     ) throws -> ChangeRoute.Subject {
         let id = try needed("endpoint", &parameters)
         let mode = try parameters.choice("mode", WebhookReplay.Mode.self) ?? .failed
-        let (since, until) = try period(&parameters, desk)
+        let outage = try parameters.integer("outage", outages).map { try desk.outageRow($0) }
+        let (since, until): (Int64, Int64)
+        if let outage {
+            // The database's clock may be ahead.
+            (since, until) = (outage.from, max(desk.now, outage.until))
+        } else {
+            (since, until) = try period(&parameters, desk)
+        }
         let types = try parameters.list("type")
         try parameters.finish()
+        guard outage == nil || mode == .missing else {
+            throw DeskError.badRequest(
+                "Of an outage only missing events can be sent: mode must be missing.", field: "mode")
+        }
         guard let endpoint = try EndpointTable.list(id: id, on: desk.connection).first else {
             throw DeskError.badRequest("There is no endpoint \(id).", field: "endpoint")
         }
-        let replay = WebhookReplay(endpoint: id, mode: mode, since: since, until: until, types: types)
+        let replay = WebhookReplay(
+            endpoint: id, mode: mode, since: since, until: until, types: types,
+            missed: outage.map { HistoryReplay.time(of: $0.from..<$0.until) })
         if let misuse = replay.misuse(of: endpoint) {
             throw DeskError.badRequest("This cannot be asked for: \(misuse).", field: "mode")
         }
@@ -70,7 +83,7 @@ enum ReplayRequest {
     static func outage(
         _ parameters: inout DeskParameters, _ desk: DatabaseDesk, _ body: inout ChangeBody
     ) throws -> ChangeRoute.Subject {
-        guard let number = try parameters.integer("outage", 0...Int64(1) << 40) else {
+        guard let number = try parameters.integer("outage", outages) else {
             throw DeskError.badRequest("outage is missing: its number, as the list of outages has it.", field: "outage")
         }
         let place = try place(&parameters, desk)
@@ -78,11 +91,21 @@ enum ReplayRequest {
         try parameters.finish()
         let row = try desk.outageRow(number)
         let replay = HistoryReplay.of(row.from..<row.until, number: number, place, sendsEvents: sendsEvents)
+        let oldest = HistoryScan.oldest(in: place.environment, now: desk.now)
+        guard replay.until > oldest else {
+            throw DeskError.badRequest(
+                "Apple keeps its history of \(place.environment.rawValue) for"
+                    + " \(NotificationHistoryQuery.reach(in: place.environment) / 86_400_000) days: nothing is known of this"
+                    + " outage any more.", field: "outage")
+        }
         return ChangeRoute.Subject(
             target: replay.target, parameters: try with(rate: &body, of: Job.historyKind, replay.json))
     }
 
     // MARK: - What all have
+
+    /// Numbers of outages.
+    private static let outages: ClosedRange<Int64> = 0...Int64(1) << 40
 
     /// How much older than Apple's history a beginning may be: a limit that was given exactly has passed by now; ms.
     private static let tolerance: Int64 = 600_000

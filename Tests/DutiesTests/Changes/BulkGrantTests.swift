@@ -173,6 +173,88 @@ struct BulkGrantTests {
         #expect(try bench.grants() == 0)
     }
 
+    /// - Parameter condition: of the purchase that is made, as NEW.
+    private func breakGrants(_ condition: String) throws {
+        try bench.database.execute(
+            """
+            CREATE FUNCTION entitled.break_grants() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN IF \(condition) THEN RAISE EXCEPTION 'broken: %', NEW.owner; END IF; RETURN NEW; END $$
+            """)
+        try bench.database.execute(
+            """
+            CREATE TRIGGER break_grants BEFORE INSERT ON entitled.purchase
+            FOR EACH ROW EXECUTE FUNCTION entitled.break_grants()
+            """)
+    }
+
+    @Test(arguments: ["anna", "user-7", "user-40"])
+    func `a customer with whom a grant fails is left out, and the others get it`(broken: String) throws {
+        try add(1...40)
+        try breakGrants("NEW.owner = '\(broken)'")
+        let id = try ask(.customers)
+        let done = try run(id)
+        #expect(done.state == .done && done.counts == JobCounts(matched: 41, queued: 40, skipped: 1), "\(done)")
+        #expect(try outcome(id)["skipped"] == .object(["failed": .int(1)]))
+        #expect(try bench.grants() == 40)
+        // The same of ids.
+        let term = JSON.Member(name: "duration", value: .string("weekly"))
+        let named = try run(
+            try ask(.customerIDs((1...40).map { "user-\($0)" } + ["anna"]), term: term, key: "k2"))
+        #expect(named.counts == JobCounts(matched: 41, queued: 40, skipped: 1), "\(named)")
+    }
+
+    @Test(arguments: [true, false])
+    func `a job that is refused or fails in the middle keeps no salt, and says that it granted`(
+        isRefused: Bool
+    ) throws {
+        try add(1...60)
+        let id = try ask(.customers)
+        let first = try step(id)
+        #expect(first.cursor.count == 5 && first.fraction == 25.0 / 61, "\(first)")
+        if isRefused {
+            #expect(try ConsoleUserTable.remove("support", now: 2, on: worker))
+        } else {
+            try breakGrants("true")
+        }
+        let ended = try run(id)
+        #expect(ended.state == .failed && ended.cursor.count == 1, "\(ended)")
+        #expect(ended.error?.contains("25 customers have the grant: asked for again after more than two") == true)
+        #expect(try bench.grants() == 25)
+    }
+
+    @Test func `grants wait while an endpoint that gets their events has much due`() throws {
+        try add(1...5)
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, next_ms, created_ms)
+            SELECT n % 256, md5(n::text)::uuid, 'ep_1', md5(n::text)::uuid, 'RENEWAL', 0, 1000, 1000
+            FROM generate_series(1, 256) n
+            """)
+        let id = try ask(.customers)
+        let waiting = try step(id)
+        #expect(waiting.state == .running && waiting.cursor == [] && waiting.counts.matched == 0, "\(waiting)")
+        // It waits for no endpoint that does not get them.
+        try bench.database.execute("UPDATE entitled.endpoint SET events = '{EXPIRATION}'")
+        #expect(try step(id).counts.queued == 6)
+    }
+
+    @Test func `the hash of a request goes where any customer was deleted before it ended`() throws {
+        func hash(_ id: Int64) throws -> [String] {
+            try bench.database.texts("SELECT encode(request_hash, 'hex') FROM entitled.job WHERE id = $1", [.int8(id)])
+        }
+        try add(1...2)
+        let (done, cancelled) = (
+            try ask(.customerIDs(["user-1"])), try ask(.customerIDs(["user-2"]), key: "k2")
+        )
+        let before = (try hash(done), try hash(cancelled))
+        _ = try actions.delete("anna", on: worker)
+        #expect(try run(done).state == .done)
+        #expect(
+            try bench.ending(
+                of: ChangeFixture.request(.jobCancel, String(cancelled), as: "operator", key: "k3"))?.outcome == .done)
+        #expect(try hash(done) != before.0 && hash(cancelled) != before.1)
+    }
+
     @Test func `a job that is cancelled ends where it is, and keeps no salt and no id`() throws {
         try add(1...40)
         let id = try ask(.customerIDs((1...40).map { "user-\($0)" }))
@@ -180,6 +262,7 @@ struct BulkGrantTests {
         _ = try worker.transaction { try ChangeTable.cancel(id, by: "carl", on: worker) }
         let job = try #require(try JobTable.find(id, on: worker))
         #expect(job.state == .cancelled && job.counts.queued == 25 && job.cursor.count == 1, "\(job)")
+        #expect(job.error?.contains("25 customers have the grant") == true)
         #expect(try bench.change(id).parameters == "{}" && bench.grants() == 25)
     }
 }

@@ -144,6 +144,7 @@ enum StatementExceptions {
             selectAll: lateral
         Database/Deliveries/EventRepair
             keep: everyLane, lock
+            selectReplayable: joined
         Database/Deliveries/HeldDeliveries
             few: lateral
             give: joined
@@ -371,6 +372,8 @@ enum StatementExceptions {
             columns: everyLane
             instant: everyLane
             window: everyLane
+        Duties/Replay/MissedEvents
+            select: joined, lateral
         EntitledApp/Doctor/Checks/OwnerChecks
             remaining: everyLane
         EntitledApp/Doctor/Checks/WorkChecks

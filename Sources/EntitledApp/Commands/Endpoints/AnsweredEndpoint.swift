@@ -7,9 +7,10 @@ enum AnsweredEndpoint {
         "With --url, URLs are shown without user and query, `unreadable` (what no key of the host opens) is missing,"
         + " and --json of `show` prints the answer of the operator API."
 
-    /// Of a list; how long answers took in ms, of the newest deliveries that arrived.
+    /// Of a list; how long answers took in ms, and of how many of the newest deliveries that arrived.
     static let columns: [TextTable.Column] = [
         .key("id"), "state", "health", .prose("url"), .prose("gets"), "ordering", .number("p50 ms"), .number("p95 ms"),
+        .number("of"),
     ]
 
     static func show(list endpoints: [JSON], _ context: CommandContext) {
@@ -20,7 +21,7 @@ enum AnsweredEndpoint {
             table.add([
                 endpoint.cell("id"), state(endpoint), endpoint["health"]?.cell("state") ?? "", endpoint.cell("url"),
                 filters(endpoint), endpoint.cell("ordering"), endpoint["latency"]?["answered"]?.cell("p50_ms") ?? "",
-                endpoint["latency"]?["answered"]?.cell("p95_ms") ?? "",
+                endpoint["latency"]?["answered"]?.cell("p95_ms") ?? "", endpoint["latency"]?.cell("deliveries") ?? "",
             ])
         }
         context.terminal.table(table)

@@ -49,6 +49,7 @@ struct EndpointListCommand: ReadingCommand, RemoteCommand {
                 endpoint.filterText,
                 endpoint.ordering.rawValue, latencies[endpoint.id].map { String($0.answered.p50) } ?? "",
                 latencies[endpoint.id].map { String($0.answered.p95) } ?? "",
+                latencies[endpoint.id].map { String($0.deliveries) } ?? "",
             ])
         }
         context.terminal.table(table)

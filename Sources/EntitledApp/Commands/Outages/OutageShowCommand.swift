@@ -7,9 +7,9 @@ struct OutageShowCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "show", "Show an outage: up to when each app's history was scanned, what was found, and what became of it.",
         discussion:
-            "Withheld are events of that time that an endpoint takes and never had: events about what is older than seven days are"
-            + " stored and not sent. --send-withheld sends them, as `replay webhooks --missing` does, by a job for each"
-            + " endpoint, on the host or with --url. --json prints the answer of the operator API, and with --send-withheld"
+            "Withheld are events about the purchases of what was found that no endpoint had, although one takes them: events about"
+            + " what is older than seven days are stored and not sent. --send-withheld sends each endpoint those that it lacks, by a"
+            + " job for each endpoint, on the host or with --url. --json prints the answer of the operator API, and with --send-withheld"
             + " the jobs.",
         examples: [
             "outages show 1", "outages show 1 --json", "outages show 1 --send-withheld --yes",
@@ -17,7 +17,7 @@ struct OutageShowCommand: ReadingCommand, RemoteCommand {
 
     @Argument(.integer(1...100_000, "N"), "The outage's number in `outages list`, 1 for the newest.") private
         var number: Int
-    @Flag("--send-withheld", "Send events of that time that endpoints never had.") private var sendsWithheld: Bool
+    @Flag("--send-withheld", "Send each endpoint the events that it lacks.") private var sendsWithheld: Bool
     @OptionGroup private var confirmation: Confirmation
     @OptionGroup private var change: ChangeOptions
 
@@ -64,15 +64,21 @@ struct OutageShowCommand: ReadingCommand, RemoteCommand {
         }
         context.terminal.print("")
         context.terminal.table(table)
-        let withheld = OutageShowCommand.withheld(outage)
-        guard !withheld.isEmpty else { return }
-        var endpoints = TextTable([.key("endpoint"), .number("withheld")])
-        for endpoint in withheld { endpoints.add([endpoint.cell("endpoint"), OutageShowCommand.count(endpoint)]) }
+        let lacking = OutageShowCommand.lacking(outage)
+        defer { OutageShowCommand.tellUncounted(outage, context) }
+        guard !lacking.isEmpty else { return }
+        var endpoints = TextTable([.key("endpoint"), .number("lacks")])
+        for endpoint in lacking { endpoints.add([endpoint.cell("endpoint"), OutageShowCommand.count(endpoint)]) }
         context.terminal.print("")
         context.terminal.table(endpoints)
     }
 
-    private static func withheld(_ outage: JSON) -> [JSON] { outage["withheld"]?.arrayValue ?? [] }
+    private static func lacking(_ outage: JSON) -> [JSON] { outage["lacking"]?.arrayValue ?? [] }
+
+    private static func tellUncounted(_ outage: JSON, _ context: CommandContext) {
+        guard let count = outage["uncounted_endpoints"]?.intValue, count > 0 else { return }
+        context.terminal.printError("there are \(count) more endpoints, which were not counted")
+    }
 
     private static func count(_ endpoint: JSON) -> String {
         endpoint.cell("events") + (endpoint["is_complete"]?.boolValue == true ? "" : " or more")
@@ -81,29 +87,38 @@ struct OutageShowCommand: ReadingCommand, RemoteCommand {
     // MARK: - Sending
 
     private func send(_ outage: JSON, _ context: CommandContext) throws -> Int32 {
-        let withheld = OutageShowCommand.withheld(outage)
-        guard !withheld.isEmpty else {
+        let lacking = OutageShowCommand.lacking(outage)
+        OutageShowCommand.tellUncounted(outage, context)
+        guard !lacking.isEmpty else {
             guard !context.json else {
                 context.terminal.document(.object(["jobs": .array([])]))
                 return ExitStatus.done
             }
-            context.terminal.print("no endpoint lacks an event of that time")
+            context.terminal.print("no endpoint lacks an event about what was found")
             return ExitStatus.done
         }
         let reason = try change.reason(context, standard: "entitled outages show --send-withheld")
         try confirmation.ask("Send what was withheld?", context) {
-            withheld.map { "\($0.cell("endpoint"))  \(OutageShowCommand.count($0))" }
+            lacking.map { "\($0.cell("endpoint"))  \(OutageShowCommand.count($0))" }
         }
         let asker = try JobAsker(context)
-        let jobs = try withheld.map { endpoint in
-            try asker.ask(
-                .replayWebhooks,
-                [
-                    JSON.Member(name: "endpoint", value: .string(endpoint.cell("endpoint"))),
-                    JSON.Member(name: "mode", value: .string("missing")),
-                    JSON.Member(name: "since", value: .string(outage["time"]?.cell("since") ?? "")),
-                    JSON.Member(name: "until", value: .string(outage["time"]?.cell("until") ?? "")),
-                ], reason: reason)
+        var jobs: [(job: Int64, answer: JSON)] = []
+        for endpoint in lacking {
+            let filter = RemoteReplay.members([
+                ("endpoint", endpoint.cell("endpoint")), ("mode", "missing"), ("outage", outage.cell("number")),
+            ])
+            do {
+                jobs.append(try asker.ask(.replayWebhooks, filter, reason: reason))
+            } catch {
+                let left = lacking.count - jobs.count
+                context.terminal.printError(
+                    "\(jobs.count) \(jobs.count == 1 ? "job was" : "jobs were") asked for, \(left)"
+                        + " \(left == 1 ? "was" : "were") not, from that of \(endpoint.cell("endpoint")) on")
+                throw error
+            }
+            if !context.json, let job = jobs.last?.job {
+                context.terminal.print("job \(job) sends to \(endpoint.cell("endpoint"))")
+            }
         }
         guard !context.json else {
             context.terminal.document(.object(["jobs": .array(jobs.map(\.answer))]))

@@ -45,7 +45,12 @@ struct ReplayHistoryCommand: RemoteCommand {
         if let transactionID, !transactionID.allSatisfy({ $0.isASCII && $0.isNumber }) || transactionID.count > 64 {
             throw UsageError("--transaction: '\(Terminal.harmless(transactionID))' is not a transaction id")
         }
-        for type in types where !type.allSatisfy({ $0.isASCII && ($0.isUppercase || $0 == "_") }) {
+        guard types.count <= HistoryReplay.mostTypes else {
+            throw UsageError(
+                "--type is given \(types.count) times; \(HistoryReplay.mostTypes) are the most, since each is a question of its own"
+            )
+        }
+        for type in types where !HistoryReplay.isType(type) {
             throw UsageError(
                 "--type: '\(Terminal.harmless(type))' is not a notification type of Apple, such as DID_RENEW")
         }

@@ -29,7 +29,7 @@ struct ReplayListCommand: ReadingCommand {
         for job in jobs {
             table.add([
                 String(job.id), Timestamp.text(job.created), job.kind, job.state.rawValue,
-                "\(Int(job.fraction * 100)) %", String(job.counts.queued), Terminal.harmless(job.request),
+                "\(Int(job.fraction * 100)) %", String(job.counts.queued), Terminal.harmless(ReplayJobPage.about(job)),
             ])
         }
         context.terminal.table(table)

@@ -41,11 +41,13 @@ package enum SchemaVersion {
         return found.oldestProgram.map { $0 <= current } ?? false ? .fits : .tooNew
     }
 
-    /// Reads the newest migration that was applied; nil if the database has no schema.
+    /// Reads the newest migration that was applied; nil if the database has no schema. The connection knows then whether the tables
+    /// are distributed over a cluster.
     package static func read(on connection: PostgresConnection) throws -> Int? {
         let there = try connection.query("SELECT to_regclass('entitled.schema_version') IS NOT NULL AS is_there")
             .first?.bool("is_there")
         guard there == true else { return nil }
+        try connection.findShards(of: "entitled.lane", count: 256)
         let rows = try connection.query("SELECT max(version)::int8 FROM entitled.schema_version")
         return try rows.first?.optionalInt("max").map { Int($0) } ?? 0
     }

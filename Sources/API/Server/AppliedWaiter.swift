@@ -90,7 +90,7 @@ package final class AppliedWaiter: Sendable {
 
     private static let select = """
         SELECT p.lane, p.seq FROM unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-        JOIN entitled.pending p ON p.lane = t.lane AND p.seq = t.seq
+        JOIN entitled.pending p ON p.lane = t.lane /* cluster: AND p.lane = ANY($1::int2[]) */ AND p.seq = t.seq
         """
 
     private static func pending(

@@ -45,7 +45,7 @@ struct EventRedactor {
 
     private static let selectCopies = """
         SELECT c.lane, c.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.event_copy c ON c.lane = t.lane AND c.original = t.id
+        JOIN entitled.event_copy c ON c.lane = t.lane /* cluster: AND c.lane = ANY($1::int2[]) */ AND c.original = t.id
         """
 
     /// These with what was sent of them under other ids.
@@ -58,7 +58,7 @@ struct EventRedactor {
 
     private static let selectDeliveries = """
         SELECT d.lane, d.id, d.state FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         """
 
     /// Their deliveries, by primary keys, which follow from event and endpoint: there is no index by event.
@@ -91,11 +91,12 @@ struct EventRedactor {
 
     private static let selectBodies = """
         SELECT e.lane, e.id, e.body FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id WHERE octet_length(e.body) > 0
+        JOIN entitled.event e ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */
+            AND e.id = t.id WHERE octet_length(e.body) > 0
         """
     private static let updateBodies = """
         UPDATE entitled.event e SET body = t.body FROM unnest($1::int2[], $2::uuid[], $3::bytea[]) AS t(lane, id, body)
-        WHERE e.lane = t.lane AND e.id = t.id
+        WHERE e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id
         """
 
     /// Rewrites bodies, and empties what consumers answered, which may repeat them. Their lanes are held. What is not sent
@@ -141,7 +142,8 @@ struct EventRedactor {
     private static let empty = """
         UPDATE entitled.attempt a SET response = NULL, head = NULL
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, delivery)
-        WHERE a.lane = t.lane AND a.delivery = t.delivery AND (a.response IS NOT NULL OR a.head IS NOT NULL)
+        WHERE a.lane = t.lane /* cluster: AND a.lane = ANY($1::int2[]) */
+            AND a.delivery = t.delivery AND (a.response IS NOT NULL OR a.head IS NOT NULL)
         RETURNING 1
         """
 
@@ -154,7 +156,7 @@ struct EventRedactor {
 
     private static let deleteAttempts = """
         DELETE FROM entitled.attempt a USING unnest($1::int2[], $2::uuid[]) AS t(lane, delivery)
-        WHERE a.lane = t.lane AND a.delivery = t.delivery RETURNING 1
+        WHERE a.lane = t.lane /* cluster: AND a.lane = ANY($1::int2[]) */ AND a.delivery = t.delivery RETURNING 1
         """
 
     static func deleteAttempts(_ ids: [DeliveryID], on connection: PostgresConnection) throws -> Int64 {
@@ -164,16 +166,17 @@ struct EventRedactor {
 
     private static let deleteDeliveries = """
         DELETE FROM entitled.delivery d USING unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE d.lane = t.lane AND d.id = t.id RETURNING 1
+        WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id RETURNING 1
         """
     /// The row of an event stays, as a bare id: what Apple still sends must not make the same event once more.
     private static let clear = """
         UPDATE entitled.event e SET body = '', original_transaction_id = NULL, sequence = NULL
-        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) WHERE e.lane = t.lane AND e.id = t.id RETURNING 1
+        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) WHERE e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */
+            AND e.id = t.id RETURNING 1
         """
     private static let deleteCopies = """
         DELETE FROM entitled.event_copy c USING unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE c.lane = t.lane AND c.id = t.id RETURNING 1
+        WHERE c.lane = t.lane /* cluster: AND c.lane = ANY($1::int2[]) */ AND c.id = t.id RETURNING 1
         """
 
     /// Erases them with all that was sent. Their lanes are held.

@@ -7,7 +7,7 @@ enum DeliveryExport {
     private static let select = """
         SELECT d.lane, d.id, d.endpoint, p.url, \(DeliveryQuery.shownState) AS state, d.created_ms
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint ORDER BY d.endpoint
         """
     private static let attempts = """

@@ -195,10 +195,8 @@ package struct PurchaseRebuild {
     private static let selectIdentifiers = """
         SELECT t.place FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[]) WITH ORDINALITY
             AS t(identifier, app, environment, otid, place)
-        WHERE NOT EXISTS (
-            SELECT 1 FROM entitled.purchase_identifier i WHERE i.identifier = t.identifier AND i.app = t.app
-                AND i.environment = t.environment AND i.original_transaction_id = t.otid
-        )
+        JOIN entitled.purchase_identifier i ON i.identifier = t.identifier AND i.app = t.app
+            AND i.environment = t.environment AND i.original_transaction_id = t.otid
         """
 
     /// Names under which purchases cannot be found.
@@ -215,10 +213,8 @@ package struct PurchaseRebuild {
                 .texts(names.map(\.identifier)), .texts(names.map(\.key.app)),
                 .int2s(names.map(\.key.environment.code)), .texts(names.map(\.key.originalTransactionID)),
             ])
-        return try rows.compactMap { row in
-            let place = Int(try row.int("place")) - 1
-            return names.indices.contains(place) ? names[place] : nil
-        }
+        let found = Set(try rows.map { Int(try $0.int("place")) - 1 })
+        return names.indices.filter { !found.contains($0) }.map { names[$0] }
     }
 
     private func missing(owners: [String], on connection: PostgresConnection) throws -> Set<String> {

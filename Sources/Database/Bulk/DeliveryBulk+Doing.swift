@@ -56,12 +56,14 @@ extension DeliveryBulk {
     private static let give = """
         WITH held AS MATERIALIZED (
             SELECT d.lane, d.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-            JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
+            JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+                AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
             ORDER BY d.lane, d.id FOR NO KEY UPDATE OF d SKIP LOCKED
         )
         UPDATE entitled.delivery d SET state = \(DeliveryCode.dead), reason = 'given up by an operator', next_ms = $3,
             job = $4
-        FROM held WHERE d.lane = held.lane AND d.id = held.id AND d.state IN (\(DeliveryCode.open))
+        FROM held
+        WHERE d.lane = held.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = held.id AND d.state IN (\(DeliveryCode.open))
         RETURNING d.lane, d.endpoint, d.ordered_by
         """
 
@@ -75,13 +77,19 @@ extension DeliveryBulk {
         let ordered = try connection.query(
             """
             SELECT DISTINCT d.lane FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-            JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id WHERE d.ordered_by IS NOT NULL
+            JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+                AND d.id = t.id WHERE d.ordered_by IS NOT NULL
             """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
         ).map { try $0.value("lane", as: Lane.self) }
         if !ordered.isEmpty { try Fence.lock(ordered, on: connection) }
-        let ended = try connection.query(
-            DeliveryBulk.give,
-            [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes)), .int8(now), .int8(job)])
+        let ended = try connection.laneGroups.split(ids, by: \.lane).flatMap { part in
+            try connection.query(
+                DeliveryBulk.give,
+                [
+                    .int2s(part.elements.map(\.lane.number)), .uuids(part.elements.map(\.bytes)), .int8(now),
+                    .int8(job),
+                ])
+        }
         let lines = Set(try ended.compactMap { try DeliveryOrder.Line($0) })
         _ = try DeliveryOrder.release(lines, now: now, on: connection)
         done.queued += Int64(ended.count)

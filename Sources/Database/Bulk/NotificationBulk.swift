@@ -92,7 +92,7 @@ package struct NotificationBulk {
     private static let queue = """
         WITH there AS MATERIALIZED (
             SELECT n.lane, n.seq FROM unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-            JOIN entitled.notification n ON n.lane = t.lane AND n.seq = t.seq
+            JOIN entitled.notification n ON n.lane = t.lane /* cluster: AND n.lane = ANY($1::int2[]) */ AND n.seq = t.seq
         ),
         freed AS (
             DELETE FROM entitled.held_notification h USING there WHERE h.lane = there.lane AND h.seq = there.seq

@@ -201,10 +201,10 @@ package enum ChangeTable {
 
     /// The cursor says since when it has met others at each try; a time in which no worker tried it does not count.
     private static let postponing = """
-        UPDATE entitled.job SET lease_until = clock_timestamp() + interval '2 s',
-            cursor = CASE WHEN cursor = '{}' OR lease_until < clock_timestamp() - interval '30 s' THEN ARRAY[t.now::text]
+        UPDATE entitled.job SET lease_until = \(ServerTime.instant) + interval '2 s',
+            cursor = CASE WHEN cursor = '{}' OR lease_until < \(ServerTime.instant) - interval '30 s' THEN ARRAY[t.now::text]
                 ELSE cursor END
-        FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+        FROM (SELECT (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now) t
         WHERE id = $1 RETURNING t.now - cursor[1]::int8 AS waited
         """
 
@@ -220,7 +220,7 @@ package enum ChangeTable {
     static let asked = "asked"
 
     private static let marking = """
-        UPDATE entitled.job SET cursor = ARRAY[$2::text], lease_until = clock_timestamp() + $3 * interval '1 ms'
+        UPDATE entitled.job SET cursor = ARRAY[$2::text], lease_until = \(ServerTime.instant) + $3 * interval '1 ms'
         WHERE id = $1
         """
 
@@ -246,7 +246,7 @@ package enum ChangeTable {
     private static let emptying = """
         UPDATE entitled.job SET outcome = (outcome::jsonb - $1::text)::text
         WHERE kind = ANY($2::text[]) AND state = 'done' AND outcome LIKE '%"' || $1 || '"%'
-            AND finished_ms < (extract(epoch FROM clock_timestamp()) * 1000)::int8 - $3
+            AND finished_ms < (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 - $3
         """
 
     /// Removes secrets that were sealed for an asking process, which has shown them or is gone.
@@ -353,7 +353,7 @@ package enum ChangeTable {
 
     private static let fail = """
         UPDATE entitled.job SET attempts = attempts + 1,
-            updated_ms = (extract(epoch FROM clock_timestamp()) * 1000)::int8
+            updated_ms = (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8
         WHERE id = $1 RETURNING attempts
         """
 

@@ -12,7 +12,7 @@ package enum AccountDue {
             UNION
             SELECT p.account
             FROM \(PurchaseKeys.unnest(from: 3))
-            JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
+            JOIN entitled.purchase p ON \(PurchaseKeys.equal("p", from: 3))
         ) AS found WHERE account IS NOT NULL AND account <> ALL($7::int8[])
         """
 

@@ -107,9 +107,14 @@ package enum AccountTable {
     // MARK: - Purchases
 
     private static let columns = """
-        p.app, p.environment, p.original_transaction_id, p.owner, p.claims, p.tell_ms, p.told_owner, coalesce((
-            SELECT a.judges_activity FROM entitled.account a WHERE a.number = p.account), false) AS judges_activity
+        p.app, p.environment, p.original_transaction_id, p.owner, p.claims, p.tell_ms, p.told_owner, p.account,
+        /* cluster: false for: */coalesce((
+            SELECT a.judges_activity FROM entitled.account a WHERE a.number = p.account), false)/* end */ AS judges_activity
         """
+
+    /// Apart on a cluster, where accounts lie elsewhere than purchases.
+    private static let judging =
+        "SELECT number FROM entitled.account WHERE number = ANY($1::int8[]) AND judges_activity"
 
     private static let selectMembers = """
         SELECT \(columns) FROM entitled.purchase p WHERE p.account = ANY($1::int8[])
@@ -126,7 +131,7 @@ package enum AccountTable {
     ) throws -> [PurchaseKey: Member] {
         guard !accounts.isEmpty else { return [:] }
         let numbers = accounts.map(\.number).sorted()
-        return try read(try connection.query(selectMembers, [.int8s(numbers)])).filter { key, member in
+        return try read(try connection.query(selectMembers, [.int8s(numbers)]), on: connection).filter { key, member in
             member.claims == nil || accounts.contains(AccountKey(of: key, account: member.account))
         }
     }
@@ -136,18 +141,25 @@ package enum AccountTable {
         _ keys: some Collection<PurchaseKey>, on connection: PostgresConnection
     ) throws -> [PurchaseKey: Member] {
         guard !keys.isEmpty else { return [:] }
-        return try read(try connection.query(selectPurchases, PurchaseKeys(keys).parameters))
+        return try read(try connection.query(selectPurchases, PurchaseKeys(keys).parameters), on: connection)
     }
 
-    private static func read(_ rows: some Sequence<PostgresRow>) throws -> [PurchaseKey: Member] {
+    private static func read(_ rows: PostgresRows, on connection: PostgresConnection) throws -> [PurchaseKey: Member] {
         var members: [PurchaseKey: Member] = [:]
+        var judges: Set<Int64> = []
+        if connection.isCluster {
+            let accounts = Set(try rows.compactMap { try $0.optionalInt("account") })
+            judges = Set(
+                try connection.query(judging, [.int8s(accounts.sorted())]).map { try $0.int("number") })
+        }
         for row in rows {
             let key = try PurchaseKey(row)
             let claims = try row.optionalBytes("claims")
             members[key] = Member(
                 key: key, owner: try row.text("owner"), claims: claims.flatMap(PurchaseClaims.init(bytes:)),
                 isFound: claims == nil, tell: try row.optionalInt("tell_ms"), told: try row.optionalText("told_owner"),
-                judgesActivity: try row.bool("judges_activity"))
+                judgesActivity: try row.bool("judges_activity")
+                    || row.optionalInt("account").map(judges.contains) ?? false)
         }
         return members
     }
@@ -155,7 +167,7 @@ package enum AccountTable {
     /// The accounts with these numbers that have purchases.
     static func accounts(_ numbers: Set<Int64>, on connection: PostgresConnection) throws -> Set<AccountKey> {
         guard !numbers.isEmpty else { return [] }
-        let members = try read(try connection.query(selectMembers, [.int8s(numbers.sorted())]))
+        let members = try read(try connection.query(selectMembers, [.int8s(numbers.sorted())]), on: connection)
         return Set(members.map { AccountKey(of: $0, account: $1.account) })
     }
 
@@ -201,7 +213,11 @@ package enum AccountTable {
     static func write(_ written: [Written], now: Int64, on connection: PostgresConnection) throws {
         guard !written.isEmpty else { return }
         let places = PurchaseKeys(written.map(\.key)).parameters
-        if written.count > 1 { _ = try connection.query(holdPurchases, places) }
+        if written.count > 1 {
+            for part in connection.laneGroups.split(written, by: \.key.lane) {
+                _ = try connection.query(holdPurchases, PurchaseKeys(part.elements.map(\.key)).parameters)
+            }
+        }
         _ = try connection.query(
             setOwners,
             places + [

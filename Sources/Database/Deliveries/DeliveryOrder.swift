@@ -35,7 +35,8 @@ package enum DeliveryOrder {
             SELECT f.lane, f.id FROM unnest($1::int2[], $2::text[], $3::uuid[]) AS t(lane, endpoint, ordered_by)
             CROSS JOIN LATERAL (
                 SELECT d.lane, d.id, d.state FROM entitled.delivery d
-                WHERE d.lane = t.lane AND d.endpoint = t.endpoint AND d.ordered_by = t.ordered_by
+                WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+                    AND d.endpoint = t.endpoint AND d.ordered_by = t.ordered_by
                     AND d.ordered_by IS NOT NULL AND d.state IN (\(DeliveryCode.open))
                 ORDER BY d.sequence LIMIT 1
             ) f
@@ -43,10 +44,12 @@ package enum DeliveryOrder {
         ),
         released AS (
             UPDATE entitled.delivery d SET state = \(DeliveryCode.pending), next_ms = $4
-            FROM first f WHERE d.lane = f.lane AND d.id = f.id AND d.state = \(DeliveryCode.blocked)
+            FROM first f
+            WHERE d.lane = f.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = f.id AND d.state = \(DeliveryCode.blocked)
             RETURNING d.*
         )
-        SELECT \(DueDelivery.columns) FROM released d JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
+        SELECT \(DueDelivery.columns) FROM released d
+        JOIN entitled.event e ON e.lane = d.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = d.event
         """
 
     /// Frees what is first in these lines, if it is blocked: it is due at once, and comes back. The lanes are held.
@@ -65,10 +68,13 @@ package enum DeliveryOrder {
     }
 
     private static let oldest = """
-        SELECT min(d.next_ms) FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+        SELECT min(d.next_ms)
+        FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
+            e CROSS JOIN unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT next_ms FROM entitled.delivery
-            WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.blocked) ORDER BY next_ms LIMIT 1
+            WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+                AND endpoint = e.id AND state = \(DeliveryCode.blocked) ORDER BY next_ms LIMIT 1
         ) d
         WHERE e.removed_ms IS NULL AND e.disabled_reason IS NULL AND e.ordering <> 'none'
         """
@@ -81,7 +87,9 @@ package enum DeliveryOrder {
 
     private static let count = """
         SELECT count(*) FROM (
-            SELECT 1 FROM unnest($1::int2[]) AS every(lane)
+            SELECT 1
+            FROM /* cluster: (SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[])) for: */unnest($1::int2[])/* end */
+            AS every(lane)
             CROSS JOIN LATERAL (
                 SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
                     AND state = \(DeliveryCode.blocked) LIMIT $3
@@ -107,7 +115,8 @@ package enum DeliveryOrder {
         FROM (
             SELECT t.*, EXISTS (
                     SELECT 1 FROM entitled.delivery d
-                    WHERE d.lane = t.lane AND d.endpoint = t.endpoint AND d.ordered_by = t.ordered_by
+                    WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+                        AND d.endpoint = t.endpoint AND d.ordered_by = t.ordered_by
                         AND d.ordered_by IS NOT NULL AND d.state IN (\(DeliveryCode.open))
                 ) OR row_number() OVER (PARTITION BY t.lane, t.endpoint, t.ordered_by ORDER BY t.sequence) > 1
                 AS is_behind

@@ -30,7 +30,8 @@ package enum DeliveryQuery {
     /// As people see it: what is blocked is pending, or held like what it waits for.
     package static let shownState = """
         CASE WHEN d.state <> \(DeliveryCode.blocked) THEN d.state
-            WHEN (SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint)
+            WHEN /* cluster: d.endpoint = ANY(ARRAY(SELECT id FROM entitled.endpoint WHERE disabled_reason IS NULL)) for: */(
+                SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint)/* end */
                 THEN \(DeliveryCode.pending)::int2
             ELSE \(DeliveryCode.held)::int2 END
         """

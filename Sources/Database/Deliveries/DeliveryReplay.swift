@@ -42,9 +42,12 @@ package enum DeliveryReplay {
 
     private static let dueCount = """
         SELECT count(*) FROM (
-            SELECT 1 FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
+            SELECT 1
+            FROM /* cluster: (SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[])) for: */unnest($1::int2[])/* end */
+            AS every(lane) CROSS JOIN LATERAL (
                 SELECT 1 FROM entitled.delivery
-                WHERE lane = every.lane AND endpoint = $2 AND state = \(DeliveryCode.pending) AND next_ms <= $3
+                WHERE lane = every.lane
+                    AND endpoint = $2 AND state = \(DeliveryCode.pending) AND next_ms <= $3
                 LIMIT $4
             ) due LIMIT $4
         ) few
@@ -64,7 +67,7 @@ package enum DeliveryReplay {
         SELECT d.event,
             CASE WHEN d.state = \(DeliveryCode.blocked) THEN \(DeliveryCode.pending) ELSE d.state END AS state
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         """
 
     /// How the deliveries of these events to this endpoint stand, the blocked ones as pending; none for an event that has
@@ -102,7 +105,8 @@ package enum DeliveryReplay {
 
     private static let lockEvents = """
         SELECT e.lane, e.id, e.type, e.app, e.environment, e.original_transaction_id, e.sequence FROM entitled.event e
-        JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
+        JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */
+            AND e.id = t.id
         WHERE octet_length(e.body) > 0 ORDER BY e.lane, e.id FOR SHARE OF e
         """
 
@@ -112,7 +116,10 @@ package enum DeliveryReplay {
     ) throws -> [EventKey: Kept] {
         guard !events.isEmpty else { return [:] }
         var kept: [EventKey: Kept] = [:]
-        let rows = try connection.query(lockEvents, [.int2s(events.map(\.lane.number)), .uuids(events.map(\.id))])
+        let rows = try connection.laneGroups.split(events, by: \.lane).flatMap { part in
+            try connection.query(
+                lockEvents, [.int2s(part.elements.map(\.lane.number)), .uuids(part.elements.map(\.id))])
+        }
         for row in rows {
             let key = EventKey(lane: try row.value("lane"), id: try row.uuid("id"))
             // What was made before there were numbers has no place in any order.
@@ -132,7 +139,7 @@ package enum DeliveryReplay {
     /// other.
     private static let lockDeliveries = """
         SELECT 1 FROM entitled.delivery d JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-            ON d.lane = t.lane AND d.id = t.id
+            ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         WHERE d.state = ANY($3::int2[]) ORDER BY d.lane, d.id FOR NO KEY UPDATE OF d
         """
 
@@ -147,7 +154,7 @@ package enum DeliveryReplay {
         SET state = CASE WHEN t.ordered_by IS NULL THEN \(DeliveryCode.pending) ELSE \(DeliveryCode.blocked) END,
             reason = NULL, next_ms = $3, round_start = d.attempts, ordered_by = t.ordered_by, sequence = t.sequence\(more)
         FROM unnest($1::int2[], $2::uuid[], $5::uuid[], $6::int8[]) AS t(lane, id, ordered_by, sequence)
-        WHERE d.lane = t.lane AND d.id = t.id AND d.state = ANY($4::int2[])
+        WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id AND d.state = ANY($4::int2[])
         RETURNING d.lane, d.endpoint, d.ordered_by
         """
     }
@@ -199,7 +206,11 @@ package enum DeliveryReplay {
         let orders = again.map { ended in ended.event.flatMap { kept[$0] } }
         let ids: [PostgresValue] = [.int2s(again.map(\.id.lane.number)), .uuids(again.map(\.id.bytes))]
         let codes = PostgresValue.int2s(states.map(\.rawValue))
-        _ = try connection.query(lockDeliveries, ids + [codes])
+        for part in connection.laneGroups.split(again, by: \.id.lane) {
+            _ = try connection.query(
+                lockDeliveries,
+                [.int2s(part.elements.map(\.id.lane.number)), .uuids(part.elements.map(\.id.bytes)), codes])
+        }
         return try connection.query(
             job == nil ? reopen : reopenForJob,
             ids + [

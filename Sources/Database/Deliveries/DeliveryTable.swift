@@ -10,13 +10,15 @@ package enum DeliveryTable {
             SELECT due.* FROM unnest($3::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 SELECT * FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = wanted.endpoint AND state = \(DeliveryCode.pending)
+                WHERE lane = owned.lane /* cluster: AND lane = ANY($3::int2[]) */
+                    AND endpoint = wanted.endpoint AND state = \(DeliveryCode.pending)
                     AND next_ms <= $4
                 ORDER BY next_ms LIMIT least(wanted.room, $5)
             ) due
             ORDER BY due.next_ms LIMIT wanted.room
         ) d
-        LEFT JOIN entitled.event e ON d.notification_seq IS NULL AND e.lane = d.lane AND e.id = d.event
+        LEFT JOIN entitled.event e ON d.notification_seq IS NULL AND e.lane = d.lane /* cluster: AND e.lane = ANY($3::int2[]) */
+            AND e.id = d.event
         """
     private static let bodies = NotificationBodies()
 
@@ -85,10 +87,12 @@ package enum DeliveryTable {
     }
 
     private static let late = """
-        SELECT count(*) FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+        SELECT count(*) FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
+            e CROSS JOIN unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT 1 FROM entitled.delivery
-            WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.pending) AND next_ms <= $2 LIMIT $4
+            WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+                AND endpoint = e.id AND state = \(DeliveryCode.pending) AND next_ms <= $2 LIMIT $4
         ) d
         WHERE e.removed_ms IS NULL AND e.disabled_reason IS NULL AND e.paused_until_ms <= $3
         """
@@ -110,14 +114,19 @@ package enum DeliveryTable {
             -- From the endpoints, so that what is rightly held costs nothing. What is blocked stays so while its endpoint
             -- is disabled: what it waits for is held.
             SELECT d.lane, d.id, d.state, e.removed_ms IS NOT NULL AS is_removed
-            FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+            FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
+                e CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
+                /* cluster: SELECT lane, id, state FROM entitled.delivery
+                WHERE lane = owned.lane AND lane = ANY($1::int2[]) AND endpoint = e.id AND (
+                    state = \(DeliveryCode.pending)
+                    OR state = \(DeliveryCode.blocked) AND e.removed_ms IS NOT NULL) LIMIT 1000 for: */
                 (SELECT lane, id, state FROM entitled.delivery
                 WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.pending) LIMIT 1000)
                 UNION ALL
                 (SELECT lane, id, state FROM entitled.delivery
                 WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.blocked)
-                    AND e.removed_ms IS NOT NULL LIMIT 1000)
+                    AND e.removed_ms IS NOT NULL LIMIT 1000)/* end */
             ) d
             WHERE e.disabled_reason IS NOT NULL AND (e.removed_ms IS NULL OR e.removed_ms > $3)
             LIMIT 5000
@@ -125,17 +134,20 @@ package enum DeliveryTable {
         UPDATE entitled.delivery d
         SET state = CASE WHEN stale.is_removed THEN \(DeliveryCode.dead) ELSE \(DeliveryCode.held) END,
             reason = CASE WHEN stale.is_removed THEN 'endpoint removed' ELSE 'endpoint disabled' END
-        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = stale.state
+        FROM stale WHERE d.lane = stale.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+            AND d.id = stale.id AND d.state = stale.state
         RETURNING 1
         """
 
     private static let free = """
         WITH stale AS MATERIALIZED (
             SELECT d.lane, d.id, e.removed_ms IS NOT NULL AS is_removed
-            FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+            FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
+                e CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 SELECT lane, id FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.held) LIMIT 1000
+                WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+                    AND endpoint = e.id AND state = \(DeliveryCode.held) LIMIT 1000
             ) d
             WHERE e.disabled_reason IS NULL OR e.removed_ms > $3
             LIMIT 5000
@@ -144,7 +156,8 @@ package enum DeliveryTable {
         SET state = CASE WHEN stale.is_removed THEN \(DeliveryCode.dead) ELSE \(DeliveryCode.pending) END, next_ms = $2,
             round_start = d.attempts,
             reason = CASE WHEN stale.is_removed THEN 'endpoint removed' END
-        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = \(DeliveryCode.held)
+        FROM stale WHERE d.lane = stale.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+            AND d.id = stale.id AND d.state = \(DeliveryCode.held)
         RETURNING 1
         """
 
@@ -209,7 +222,7 @@ package enum DeliveryTable {
             attempts = greatest(d.attempts, t.attempts), last_status = coalesce(t.status, d.last_status)
         FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[],
             $9::int2[], $10::int2[]) AS t(lane, id, state, attempts, wait, status, reason, began, round)
-        WHERE d.lane = t.lane AND d.id = t.id
+        WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         RETURNING d.lane, d.endpoint, d.ordered_by, d.state
         )
         SELECT DISTINCT lane, endpoint, ordered_by FROM settled WHERE ordered_by IS NOT NULL

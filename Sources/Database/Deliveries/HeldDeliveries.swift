@@ -4,12 +4,16 @@ import Postgres
 /// Deliveries that wait for their endpoint to be enabled: the held ones, and what is blocked behind them.
 package enum HeldDeliveries {
     private static let held = """
-        SELECT count(*) FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
+        SELECT count(*)
+        FROM /* cluster: (SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[])) for: */unnest($1::int2[])/* end */
+            AS every(lane) CROSS JOIN LATERAL (
+            /* cluster: SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
+                AND state IN (\(DeliveryCode.held), \(DeliveryCode.blocked)) for: */
             SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
                 AND state = \(DeliveryCode.held)
             UNION ALL
             SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
-                AND state = \(DeliveryCode.blocked)
+                AND state = \(DeliveryCode.blocked)/* end */
         ) d
         """
 
@@ -20,7 +24,10 @@ package enum HeldDeliveries {
     /// What follows one that is dropped is pending until it is held like that.
     private static let few = """
         SELECT d.lane, d.id, d.ordered_by IS NOT NULL AS is_ordered
-        FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
+        FROM /* cluster: (SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[])) for: */unnest($1::int2[])/* end */
+            AS every(lane) CROSS JOIN LATERAL (
+            /* cluster: SELECT lane, id, ordered_by FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
+                AND state IN (\(DeliveryCode.open)) AND created_ms <= $3 LIMIT 1000 for: */
             (SELECT lane, id, ordered_by FROM entitled.delivery
             WHERE lane = every.lane AND endpoint = $2
                 AND state = \(DeliveryCode.held) AND created_ms <= $3 LIMIT 1000)
@@ -31,7 +38,7 @@ package enum HeldDeliveries {
             UNION ALL
             (SELECT lane, id, ordered_by FROM entitled.delivery
             WHERE lane = every.lane AND endpoint = $2
-                AND state = \(DeliveryCode.pending) AND created_ms <= $3 LIMIT 1000)
+                AND state = \(DeliveryCode.pending) AND created_ms <= $3 LIMIT 1000)/* end */
         ) d
         LIMIT 1000
         """
@@ -40,7 +47,7 @@ package enum HeldDeliveries {
         UPDATE entitled.delivery d SET state = \(DeliveryCode.dead),
             reason = 'dropped when the endpoint was enabled', next_ms = $3
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
+        WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
         RETURNING d.lane, d.endpoint, d.ordered_by
         """
 

@@ -4,7 +4,8 @@ import Postgres
 package enum UnreadableDeliveries {
     private static let end = """
         UPDATE entitled.delivery d SET state = \(DeliveryCode.dead), reason = t.reason
-        FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS t(lane, id, reason) WHERE d.lane = t.lane AND d.id = t.id
+        FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS t(lane, id, reason) WHERE d.lane = t.lane
+            /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         RETURNING d.lane, d.endpoint, d.ordered_by
         """
 

@@ -103,27 +103,31 @@ package enum EventBodyCodec {
 
 /// Events in the database, each with a delivery for every endpoint that wants it.
 package enum EventTable {
+    private static func fresh(_ narrowed: String) -> String {
+        """
+        SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[],
+            $9::int8[]) WITH ORDINALITY AS t(lane, id, type, app, environment, otid, body, sequence, place)
+        WHERE NOT EXISTS (SELECT 1 FROM entitled.event e WHERE e.lane = t.lane \(narrowed) AND e.id = t.id)
+        """
+    }
+
     /// Each with the number behind the last of its purchase: only what is new takes one, so there are no gaps. Their
     /// lanes are held, so no other transaction gives out the same.
     ///
     /// The lane is no condition for an index: before the table is analyzed, as in a database that was just restored, the
     /// planner would read the keys of the whole lane for each event.
     private static let insertEvents = """
-        WITH fresh AS MATERIALIZED (
-            SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[],
-                $9::int8[]) WITH ORDINALITY AS t(lane, id, type, app, environment, otid, body, sequence, place)
-            WHERE NOT EXISTS (SELECT 1 FROM entitled.event e WHERE e.lane = t.lane AND e.id = t.id)
-        )
+        /* cluster: for: */WITH fresh AS MATERIALIZED (\(fresh("")))/* end */
         INSERT INTO entitled.event
             (lane, id, type, app, environment, original_transaction_id, created_ms, body, sequence)
         SELECT f.lane, f.id, f.type, f.app, f.environment, f.otid, $8, f.body,
             CASE WHEN f.otid IS NULL THEN f.sequence ELSE coalesce(last.sequence, 0)
                 + row_number() OVER (PARTITION BY f.lane, f.otid, f.app, f.environment ORDER BY f.place) END
-        FROM fresh f LEFT JOIN LATERAL (
+        FROM /* cluster: (\(fresh("AND e.lane = ANY($1::int2[])"))) for: */fresh/* end */ f LEFT JOIN LATERAL (
             SELECT e.sequence FROM entitled.event e
             WHERE hashtext(e.original_transaction_id) = hashtext(f.otid) AND e.sequence IS NOT NULL
-                AND e.lane + 0 = f.lane AND e.original_transaction_id = f.otid AND e.app = f.app
-                AND e.environment = f.environment
+                AND e.lane + 0 = f.lane /* cluster: AND e.lane = ANY($1::int2[]) */
+                AND e.original_transaction_id = f.otid AND e.app = f.app AND e.environment = f.environment
             ORDER BY e.sequence DESC LIMIT 1
         ) last ON true
         ON CONFLICT DO NOTHING RETURNING lane, id, sequence
@@ -182,7 +186,7 @@ package enum EventTable {
 
     private static let selectKnown = """
         SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        JOIN entitled.event e ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id
         """
 
     /// Those of these events that were written.

@@ -67,6 +67,15 @@ package enum FactTable {
     package static func unfolded(
         _ keys: [PurchaseKey], atMost limit: Int? = nil, on connection: PostgresConnection
     ) throws -> [KnownFacts] {
+        try connection.laneGroups.map(keys, by: \.lane) { keys in
+            try rows(of: keys, atMost: limit, on: connection)
+        }
+    }
+
+    /// - Parameter keys: in lanes of one group.
+    private static func rows(
+        of keys: [PurchaseKey], atMost limit: Int?, on connection: PostgresConnection
+    ) throws -> [KnownFacts] {
         var known = Array(repeating: KnownFacts(), count: keys.count)
         guard !keys.isEmpty else { return known }
         let rows = try connection.query(
@@ -108,10 +117,12 @@ package enum FactTable {
         of keys: [PurchaseKey], upTo limit: Int, on connection: PostgresConnection
     ) throws -> [Int] {
         guard !keys.isEmpty else { return [] }
-        return try connection.query(
-            selectCounts,
-            PurchaseKeys(keys).parameters + [.int8(Int64(limit))]
-        ).map { Int(try $0.int("facts")) }
+        return try connection.laneGroups.map(keys, by: \.lane) { keys in
+            try connection.query(
+                selectCounts,
+                PurchaseKeys(keys).parameters + [.int8(Int64(limit))]
+            ).map { Int(try $0.int("facts")) }
+        }
     }
 
     private static let selectPayloads = """

@@ -15,8 +15,8 @@ package struct JobLease: Sendable {
 
     private static let acquire = """
         WITH durable AS MATERIALIZED (SELECT \(Durability.setting))
-        UPDATE entitled.job SET driver = $2, lease_until = clock_timestamp() + interval '10 s' FROM durable
-        WHERE id = $1 AND state = 'running' AND (driver IS NULL OR driver = $2 OR lease_until < clock_timestamp())
+        UPDATE entitled.job SET driver = $2, lease_until = \(ServerTime.instant) + interval '10 s' FROM durable
+        WHERE id = $1 AND state = 'running' AND (driver IS NULL OR driver = $2 OR lease_until < \(ServerTime.instant))
         RETURNING id
         """
 
@@ -44,7 +44,7 @@ package struct JobLease: Sendable {
     private static let save = """
         UPDATE entitled.job SET cursor = $2, matched = $3, queued = $4, skipped = $5, fraction = $6, state = $7,
             error = $8, updated_ms = $9, finished_ms = CASE WHEN $7 = 'running' THEN NULL::int8 ELSE $9 END,
-            lease_until = clock_timestamp() + interval '10 s'
+            lease_until = \(ServerTime.instant) + interval '10 s'
         WHERE id = $1
         """
 

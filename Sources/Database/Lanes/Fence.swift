@@ -16,7 +16,7 @@ package enum Fence {
         held AS MATERIALIZED (
             SELECT l.lane, l.touched FROM entitled.lane l
             JOIN unnest($1::int2[], $2::int8[]) AS t(lane, epoch) ON l.lane = t.lane AND l.epoch = t.epoch
-            WHERE l.owner = $3 ORDER BY l.lane FOR NO KEY UPDATE OF l
+            WHERE l.owner = $3 /* cluster: AND l.lane = ANY($1::int2[]) */ ORDER BY l.lane FOR NO KEY UPDATE OF l
         )
         SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms,
             (SELECT string_agg(lane || ' ' || touched, ',') FROM held) AS touched
@@ -72,32 +72,48 @@ package enum Fence {
     /// For a transaction of the owner's own that has bounds already, and finds only late that it changes what others wait
     /// for: locks the lanes as `hold` does.
     package static func lock(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws {
-        _ = try connection.query(touch, [.int2s(Set(lanes.map(\.number)).sorted())])
+        for numbers in steps(lanes, on: connection) { _ = try connection.query(touch, [.int2s(numbers)]) }
+    }
+
+    /// What one statement locks: all lanes, in their order; on a cluster those of one group after the other.
+    private static func steps(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) -> [[Int16]] {
+        let lanes = Set(lanes).sorted()
+        let steps = connection.laneGroups.split(lanes).map { $0.elements.map(\.number) }
+        return steps.isEmpty ? [[]] : steps
     }
 
     private static let touch = """
         WITH held AS MATERIALIZED (
             SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE
         )
-        UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
+        UPDATE entitled.lane l SET touched = l.touched + 1 FROM held
+        WHERE l.lane = held.lane /* cluster: AND l.lane = ANY($1::int2[]) */
         """
 
     /// The setting of a transaction which says how long its locks are waited for, in place of the 30 s of `hold`.
     static let lockTimeout = "entitled.lock_timeout"
 
+    private static let bounds = """
+        SELECT \(Durability.setting), set_config('statement_timeout', '30s', true),
+            set_config('idle_in_transaction_session_timeout', '5s', true),
+            set_config('lock_timeout', coalesce(nullif(current_setting('\(lockTimeout)', true), ''), '30s'), true),
+            set_config('entitled.folds', 'on', true)
+        """
+
+    /// A cluster locks nothing without naming a lane.
+    private static let takeNone = """
+        WITH settings AS MATERIALIZED (\(bounds))
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms FROM settings
+        """
+
     private static let take = """
-        WITH settings AS MATERIALIZED (
-            SELECT \(Durability.setting), set_config('statement_timeout', '30s', true),
-                set_config('idle_in_transaction_session_timeout', '5s', true),
-                set_config(
-                    'lock_timeout', coalesce(nullif(current_setting('\(lockTimeout)', true), ''), '30s'), true),
-                set_config('entitled.folds', 'on', true)
-        ),
+        WITH settings AS MATERIALIZED (\(bounds)),
         held AS MATERIALIZED (
             SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE
         ),
         touched AS (
-            UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
+            UPDATE entitled.lane l SET touched = l.touched + 1 FROM held
+            WHERE l.lane = held.lane /* cluster: AND l.lane = ANY($1::int2[]) */
         )
         SELECT (SELECT count(*) FROM held), (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms FROM settings
         """
@@ -106,10 +122,12 @@ package enum Fence {
     /// first statement of a short transaction; who then stands still loses it. Returns milliseconds since 1970 by the
     /// server's clock, read once they are locked.
     package static func hold(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws -> Int64 {
-        let numbers = Set(lanes.map(\.number)).sorted()
-        guard let row = try connection.query(take, [.int2s(numbers)]).first else {
-            throw PostgresError(.decoding, "the fence returned no row")
+        var now: Int64?
+        for numbers in steps(lanes, on: connection) {
+            let isNone = connection.isCluster && numbers.isEmpty
+            now = try connection.query(isNone ? takeNone : take, isNone ? [] : [.int2s(numbers)]).first?.int("now_ms")
         }
-        return try row.int("now_ms")
+        guard let now else { throw PostgresError(.decoding, "the fence returned no row") }
+        return now
     }
 }

@@ -1,16 +1,22 @@
 import Postgres
 
-/// Groups of lanes that rest after they failed, so that one whose server does not answer takes a part of the time of those that
-/// share a thread with it, and no more. Pure.
+/// Groups of lanes that rest after they failed, so that those whose servers do not answer take a part of the time of a thread, and
+/// no more, however many they are. Pure.
+///
+/// While the rest lasts none of the groups that failed is tried; then one is, the one that was tried longest ago. If it fails, all of
+/// them rest again; if not, the next one may be tried at once: what they failed for may be over.
 ///
 /// Where all lanes are one group nothing rests: there is nothing that could be done meanwhile.
 package struct GroupRests: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    private var until: [Int: Instant] = [:]
+    /// The groups that failed when they were tried last, in the order of these failures.
+    private var failing: [Int] = []
+    private var until: Instant?
     private let factor: Double
 
     private static let longest = Duration.seconds(30)
+    private static let shortest = Duration.milliseconds(100)
 
     /// - Parameter share: of the time that may be spent on failing.
     package init(share: Double = 1 / 5) {
@@ -20,19 +26,27 @@ package struct GroupRests: Sendable {
     /// - Parameter begun: when that began which failed.
     package mutating func failed(_ group: Int, of groups: LaneGroups, since begun: Instant, at now: Instant = .now) {
         guard !groups.isOne else { return }
-        until[group] = now + min((now - begun) * factor, GroupRests.longest)
+        failing.removeAll { $0 == group }
+        failing.append(group)
+        // A server that refuses at once is not asked all the time.
+        let rest = max(until ?? now, now) + max((now - begun) * factor, GroupRests.shortest)
+        until = min(rest, now + GroupRests.longest)
     }
 
     package mutating func succeeded(_ group: Int) {
-        guard !until.isEmpty else { return }
-        until[group] = nil
+        guard !failing.isEmpty else { return }
+        failing.removeAll { $0 == group }
     }
 
     /// Whether some group failed last time.
-    package var isAny: Bool { !until.isEmpty }
+    package var isAny: Bool { !failing.isEmpty }
+
+    /// Whether each of these failed last time.
+    package func areFailing(_ groups: some Sequence<Int>) -> Bool { groups.allSatisfy(failing.contains) }
 
     package func isResting(_ group: Int, at now: Instant = .now) -> Bool {
-        until[group].map { now < $0 } ?? false
+        guard let until, now < until else { return false }
+        return failing.contains(group)
     }
 
     /// Runs the body for each of these whose group does not rest, those that failed last time at the end. One that fails does not stop
@@ -58,9 +72,17 @@ package struct GroupRests: Sendable {
         return failures
     }
 
-    /// Those that failed last time come last, so that they keep no others waiting.
+    /// Those that failed last time come last, so that they keep no others waiting; of them, the one that was tried longest ago first.
     package func ordered<Element>(_ parts: [LaneGroups.Part<Element>]) -> [LaneGroups.Part<Element>] {
-        guard !until.isEmpty else { return parts }
-        return parts.filter { until[$0.group] == nil } + parts.filter { until[$0.group] != nil }
+        ordered(parts, by: \.group)
+    }
+
+    package func ordered(_ groups: [Int]) -> [Int] { ordered(groups) { $0 } }
+
+    private func ordered<Element>(_ parts: [Element], by group: (Element) -> Int) -> [Element] {
+        guard !failing.isEmpty else { return parts }
+        let places = Dictionary(uniqueKeysWithValues: failing.enumerated().map { ($0.element, $0.offset) })
+        let failed = parts.compactMap { part in places[group(part)].map { (place: $0, part: part) } }
+        return parts.filter { places[group($0)] == nil } + failed.sorted { $0.place < $1.place }.map(\.part)
     }
 }

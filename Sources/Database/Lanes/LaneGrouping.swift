@@ -15,7 +15,13 @@ package final class LaneGrouping: Sendable {
 
     /// - Throws: `PostgresError` where they were not read before and cannot be read now.
     package func groups(on connection: PostgresConnection) throws -> LaneGroups {
-        if let known { return known }
+        if let known {
+            guard connection.isCluster, known != connection.laneGroups else { return known }
+            // A transaction would span servers; all threads of the process have to begin anew.
+            throw PostgresError(
+                .configuration,
+                "the cluster has other shards than when this process began to use it: restart this process")
+        }
         let read = try LaneGroups.read(on: connection)
         return state.withLock { known in
             let groups = known ?? read

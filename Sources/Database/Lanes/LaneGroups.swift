@@ -63,35 +63,31 @@ package struct LaneGroups: Sendable, Equatable {
 extension LaneGroups.Part: Sendable where Element: Sendable {}
 
 extension LaneGroups {
-    private static let cluster = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS is_cluster"
-
-    private static let distribution = """
-        SELECT EXISTS (
-            SELECT 1 FROM pg_catalog.pg_dist_partition
-            WHERE logicalrelid = to_regclass('entitled.lane') AND partmethod = 'h'
-        ) AS is_distributed
-        """
-
-    private static let shards = """
-        SELECT lane::int8 AS lane,
-            pg_catalog.get_shard_id_for_distribution_column('entitled.lane'::regclass, lane::int2)::int8 AS shard
-        FROM generate_series(0, $1::int4 - 1) AS lane
-        """
-
     /// The groups of the database: one, unless it is the coordinator of a cluster over whose shards the lanes are distributed.
     ///
     /// - Throws: `PostgresError`, also where the cluster knows no shard for a lane.
     package static func read(on connection: PostgresConnection) throws -> LaneGroups {
-        guard try connection.query(cluster).one().bool("is_cluster"),
-            try connection.query(distribution).one().bool("is_distributed")
-        else { return .one }
-        var found: [Lane: Int64] = [:]
-        for row in try connection.query(shards, [.int4(Int32(Lane.count))]) {
-            found[try row.value("lane")] = try row.int("shard")
+        try connection.findShards(of: "entitled.lane", count: Lane.count)
+        return connection.laneGroups
+    }
+
+    /// What a function returns for these in their order, asked for those of each group together.
+    package func map<Element, Result>(
+        _ elements: [Element], by lane: (Element) -> Lane, _ body: ([Element]) throws -> [Result]
+    ) rethrows -> [Result] {
+        guard !isOne else { return try body(elements) }
+        var results: [(place: Int, result: Result)] = []
+        for part in split(Array(elements.indices), by: { lane(elements[$0]) }) {
+            results += zip(part.elements, try body(part.elements.map { elements[$0] })).map { (place: $0, result: $1) }
         }
-        guard let groups = LaneGroups(shards: found) else {
-            throw PostgresError(.configuration, "the cluster has no shard for some lane")
-        }
-        return groups
+        return results.sorted { $0.place < $1.place }.map(\.result)
+    }
+}
+
+extension PostgresConnection {
+    /// Which lanes lie together in the database of this connection, as it was when it was opened.
+    package var laneGroups: LaneGroups {
+        guard isCluster else { return .one }
+        return LaneGroups(shards: Dictionary(uniqueKeysWithValues: zip(Lane.all, shards))) ?? .one
     }
 }

@@ -68,18 +68,18 @@ package struct LaneLeases: Sendable {
         """
 
     private static let renew = """
-        UPDATE entitled.lane l SET lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+        UPDATE entitled.lane l SET lease_until = \(ServerTime.instant) + $4 * interval '1 millisecond'
         FROM unnest($1::int2[], $2::int8[]) AS t(lane, epoch)
         WHERE l.lane = t.lane AND l.lane = ANY($1::int2[]) AND l.epoch = t.epoch AND l.owner = $3 RETURNING l.lane
         """
 
     private static let acquire = """
         WITH free AS MATERIALIZED (
-            SELECT lane, owner FROM entitled.lane WHERE lane = ANY($4::int2[]) AND lease_until < clock_timestamp()
+            SELECT lane, owner FROM entitled.lane WHERE lane = ANY($4::int2[]) AND lease_until < \(ServerTime.instant)
             ORDER BY lane LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         UPDATE entitled.lane l
-        SET owner = $2, epoch = l.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+        SET owner = $2, epoch = l.epoch + 1, lease_until = \(ServerTime.instant) + $3 * interval '1 millisecond'
         FROM free WHERE l.lane = free.lane AND l.lane = ANY($4::int2[])
         RETURNING l.lane, l.epoch, free.owner IS NOT NULL AS is_taken_over
         """
@@ -119,12 +119,12 @@ package struct LaneLeases: Sendable {
         _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host), .texts(sealingKeys)])
         let share = try fairShare(on: connection)
         if epochs.count > share {
-            // Of as few groups as possible: fewer transactions at each cycle.
-            let surplus = Array(groups.together(owned).suffix(epochs.count - share))
-            try forEachGroup(of: surplus, &change) { leases, lanes, change in
-                try leases.release(lanes, on: connection)
-                change.lost += lanes
-            }
+            // Of as few groups as possible: fewer transactions at each cycle. The leader goes on leading while it has a share.
+            let others = share == 0 ? owned : owned.filter { $0 != .first }
+            let surplus = Array(groups.together(others).suffix(epochs.count - share))
+            let given = try release(surplus, on: connection)
+            change.lost += given.lost
+            change.failures += given.failures
         } else if epochs.count < share {
             try forEachGroup(of: Lane.all, &change) { leases, lanes, change in
                 try leases.acquire(from: lanes, atMost: share - leases.epochs.count, on: connection, &change)
@@ -162,11 +162,11 @@ package struct LaneLeases: Sendable {
         return areAnyFree
     }
 
-    /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
-    package mutating func renew(on connection: PostgresConnection) throws -> [Lane] {
+    /// Renews what is owned and takes nothing more.
+    package mutating func renew(on connection: PostgresConnection) throws -> Change {
         var change = Change()
         try renewOwned(on: connection, &change)
-        return change.lost
+        return change
     }
 
     private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws {
@@ -193,15 +193,24 @@ package struct LaneLeases: Sendable {
     }
 
     /// Gives these lanes back at once, for the next worker.
-    package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws {
-        for part in groups.split(lanes) {
-            _ = try connection.query(
-                LaneLeases.release,
-                [
-                    .int2s(part.elements.map(\.number)), .int8s(part.elements.map { epochs[$0] ?? 0 }), .uuid(worker),
-                ])
-            forget(part.elements)
+    ///
+    /// - Returns: what failed of groups of lanes while others were given back: their leases end by themselves.
+    @discardableResult
+    package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws -> Change {
+        var change = Change()
+        try forEachGroup(of: lanes, &change) { leases, lanes, change in
+            try leases.giveBack(lanes, on: connection)
+            change.lost += lanes
         }
+        return change
+    }
+
+    /// - Parameter lanes: of one group.
+    private mutating func giveBack(_ lanes: [Lane], on connection: PostgresConnection) throws {
+        _ = try connection.query(
+            LaneLeases.release,
+            [.int2s(lanes.map(\.number)), .int8s(lanes.map { epochs[$0] ?? 0 }), .uuid(worker)])
+        forget(lanes)
     }
 
     /// No longer counts for the others' share; what is owned stays owned.
@@ -210,9 +219,10 @@ package struct LaneLeases: Sendable {
     }
 
     /// The end of this worker: everything is given back, and it no longer counts for the others' share.
-    package mutating func releaseAll(on connection: PostgresConnection) throws {
+    @discardableResult
+    package mutating func releaseAll(on connection: PostgresConnection) throws -> Change {
         try leave(on: connection)
-        try release(owned, on: connection)
+        return try release(owned, on: connection)
     }
 
     /// Forgets lanes that turned out to be held by another worker.

@@ -9,7 +9,9 @@ package enum HeldNotifications {
         INSERT INTO entitled.held_notification AS h (lane, seq, reason, held_ms, attempts, next_ms)
         SELECT lane, seq, reason, $5, 1, next_ms
         FROM unnest($1::int2[], $2::int8[], $3::text[], $4::int8[]) AS t(lane, seq, reason, next_ms)
-        WHERE EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = t.lane AND p.seq = t.seq)
+        WHERE EXISTS (SELECT 1 FROM entitled.pending p
+            WHERE p.lane = t.lane /* cluster: AND p.lane = ANY($1::int2[]) */
+                AND p.seq = t.seq /* cluster: AND p.lane = ANY($1::int2[]) */)
         ON CONFLICT (lane, seq) DO UPDATE
         SET reason = excluded.reason, attempts = h.attempts + 1, next_ms = excluded.next_ms
         """
@@ -33,7 +35,7 @@ package enum HeldNotifications {
         SELECT h.lane, h.seq, h.attempts, h.held_ms FROM unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT lane, seq, attempts, held_ms FROM entitled.held_notification
-            WHERE lane = owned.lane AND next_ms <= $2 ORDER BY next_ms LIMIT $3
+            WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */ AND next_ms <= $2 ORDER BY next_ms LIMIT $3
         ) h
         ORDER BY h.seq LIMIT $4
         """
@@ -66,7 +68,8 @@ package enum HeldNotifications {
         SET reason = t.reason, attempts = t.attempts, next_ms = t.next_ms
         FROM unnest($1::int2[], $2::int8[], $3::text[], $4::int4[], $5::int8[])
             AS t(lane, seq, reason, attempts, next_ms)
-        WHERE h.lane = t.lane AND h.seq = t.seq
+        WHERE h.lane = t.lane /* cluster: AND h.lane = ANY($1::int2[]) */
+            AND h.seq = t.seq /* cluster: AND h.lane = ANY($1::int2[]) */
         """
 
     /// These failed once more.
@@ -89,7 +92,8 @@ package enum HeldNotifications {
 
     private static let release = """
         DELETE FROM entitled.held_notification h USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-        WHERE h.lane = t.lane AND h.seq = t.seq
+        WHERE h.lane = t.lane /* cluster: AND h.lane = ANY($1::int2[]) */
+            AND h.seq = t.seq /* cluster: AND h.lane = ANY($1::int2[]) */
         """
 
     /// These are held no more; in the transaction that applied them.
@@ -102,7 +106,7 @@ package enum HeldNotifications {
     private static let selectHeld = """
         SELECT EXISTS (
             SELECT 1 FROM unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-            JOIN entitled.held_notification h ON h.lane = t.lane AND h.seq = t.seq
+            JOIN entitled.held_notification h ON h.lane = t.lane /* cluster: AND h.lane = ANY($1::int2[]) */ AND h.seq = t.seq
         )
         """
 
@@ -116,7 +120,8 @@ package enum HeldNotifications {
 
     private static let bounded = """
         SELECT count(*) FROM unnest($1::int2[]) AS owned(lane)
-        CROSS JOIN LATERAL (SELECT 1 FROM entitled.held_notification WHERE lane = owned.lane LIMIT $2) h
+        CROSS JOIN LATERAL (SELECT 1 FROM entitled.held_notification WHERE lane = owned.lane
+            /* cluster: AND lane = ANY($1::int2[]) */ LIMIT $2) h
         """
 
     /// How many are held in these lanes, counting so many of each at most.

@@ -132,7 +132,8 @@ package enum NotificationQuery {
 
     private static func list(_ state: NotificationState?) -> String {
         """
-        SELECT \(columns) FROM unnest($10::int2[]) AS l(lane) CROSS JOIN LATERAL (
+        SELECT \(columns) FROM /* cluster: (SELECT lane FROM entitled.lane WHERE lane = ANY($10::int2[])) for: */unnest($10::int2[])/* end */
+            AS l(lane) CROSS JOIN LATERAL (
             SELECT n.* FROM \(source(of: state))
             WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
                 AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)

@@ -31,7 +31,8 @@ package struct PendingNotification: Sendable {
         CROSS JOIN LATERAL (
             SELECT lane, seq, row_number() OVER (ORDER BY seq) AS turn FROM (
                 SELECT lane, seq FROM entitled.pending
-                WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+                WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+                    AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
             ) first
         ) p
         ORDER BY (p.turn - 1) / 8, owned.place, p.seq LIMIT $3
@@ -45,7 +46,7 @@ package struct PendingNotification: Sendable {
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
-            WHERE n.lane = p.lane AND n.seq = p.seq AND n.seq BETWEEN $3 AND $4 LIMIT 1
+            WHERE n.lane = p.lane /* cluster: AND n.lane = ANY($1::int2[]) */ AND n.seq = p.seq AND n.seq BETWEEN $3 AND $4 LIMIT 1
         ) n ON true
         ORDER BY p.seq
         """
@@ -148,7 +149,8 @@ package struct PendingNotification: Sendable {
     private static let others = """
         SELECT owned.lane FROM unnest($1::int2[], $2::int8[]) AS owned(lane, known)
         CROSS JOIN LATERAL (
-            SELECT 1 FROM entitled.pending p WHERE p.lane = owned.lane ORDER BY p.seq OFFSET owned.known LIMIT 1
+            SELECT 1 FROM entitled.pending p WHERE p.lane = owned.lane /* cluster: AND p.lane = ANY($1::int2[]) */
+                ORDER BY p.seq OFFSET owned.known LIMIT 1
         ) other
         """
 
@@ -165,7 +167,8 @@ package struct PendingNotification: Sendable {
 
     private static let first = """
         SELECT min(p.seq) FROM unnest($1::int2[]) AS owned(lane)
-        CROSS JOIN LATERAL (SELECT seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT 1) p
+        CROSS JOIN LATERAL (SELECT seq FROM entitled.pending WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+            ORDER BY seq LIMIT 1) p
         """
 
     /// The number of the one that has waited longest in these lanes; nil where nothing waits.
@@ -202,7 +205,7 @@ package struct PendingNotification: Sendable {
 
     private static let remove = """
         DELETE FROM entitled.pending p USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-        WHERE p.lane = t.lane AND p.seq = t.seq
+        WHERE p.lane = t.lane AND p.seq = t.seq /* cluster: AND p.lane = ANY($1::int2[]) */
         """
 
     /// Takes these out of the line; in the transaction that applied them.

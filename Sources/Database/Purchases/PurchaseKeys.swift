@@ -29,10 +29,13 @@ package struct PurchaseKeys {
 
     /// That a row of a table is of the purchase of a row of `t`.
     ///
-    /// - Parameter row: the table's name in the statement.
-    package static func equal(_ row: String) -> String {
+    /// - Parameters:
+    ///   - row: the table's name in the statement.
+    ///   - first: the number of the parameter with the lanes.
+    package static func equal(_ row: String, from first: Int = 1) -> String {
         """
-        \(row).lane = t.lane AND \(row).original_transaction_id = t.otid AND \(row).app = t.app
+        \(row).lane = t.lane /* cluster: AND \(row).lane = ANY($\(first)::int2[]) */
+            AND \(row).original_transaction_id = t.otid AND \(row).app = t.app
             AND \(row).environment = t.environment
         """
     }

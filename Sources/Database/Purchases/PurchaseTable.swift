@@ -196,9 +196,10 @@ package enum PurchaseTable {
         SELECT p.app, p.environment, p.original_transaction_id, p.wake_ms
         FROM unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
-            SELECT * FROM entitled.purchase WHERE lane = owned.lane AND wake_ms <= $2 ORDER BY wake_ms LIMIT $3
+            SELECT * FROM entitled.purchase WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+                AND wake_ms <= $2 ORDER BY wake_ms LIMIT $3
         ) p
-        WHERE NOT EXISTS (SELECT 1 FROM entitled.pending w WHERE w.lane = owned.lane)
+        WHERE NOT EXISTS (SELECT 1 FROM entitled.pending w WHERE w.lane = owned.lane /* cluster: AND w.lane = ANY($1::int2[]) */)
         LIMIT $3
         """
 
@@ -224,7 +225,8 @@ package enum PurchaseTable {
 
     private static let late = """
         SELECT count(*) FROM unnest($1::int2[]) AS owned(lane)
-        CROSS JOIN LATERAL (SELECT 1 FROM entitled.purchase WHERE lane = owned.lane AND wake_ms <= $2 LIMIT $3) p
+        CROSS JOIN LATERAL (SELECT 1 FROM entitled.purchase WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
+            AND wake_ms <= $2 LIMIT $3) p
         """
 
     /// Purchases of these lanes whose time came before this instant, counting so many of each at most.

@@ -18,7 +18,7 @@ package enum EventTraceQuery {
     private static let events = """
         SELECT e.id, e.created_ms, e.body
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        JOIN entitled.event e ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id
         """
 
     /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
@@ -27,7 +27,7 @@ package enum EventTraceQuery {
             CASE WHEN d.state <> \(DeliveryCode.blocked) THEN d.next_ms END AS next_ms,
             coalesce(last.ended_ms, d.next_ms) AS ended_ms
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         LEFT JOIN LATERAL (
             SELECT a.started_ms + a.duration_ms AS ended_ms FROM entitled.attempt a
             WHERE a.lane = d.lane AND a.delivery = d.id AND a.started_ms >= $3

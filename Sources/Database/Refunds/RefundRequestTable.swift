@@ -49,7 +49,8 @@ package enum RefundRequestTable {
     private static let sent = """
         SELECT t.place FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, tid, app, environment, place)
-        JOIN entitled.refund_request r ON r.lane = t.lane AND r.transaction_id = t.tid AND r.app = t.app
+        JOIN entitled.refund_request r ON r.lane = t.lane /* cluster: AND r.lane = ANY($1::int2[]) */
+            AND r.transaction_id = t.tid AND r.app = t.app
             AND r.environment = t.environment
         WHERE r.state = 'sent'
         """

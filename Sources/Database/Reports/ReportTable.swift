@@ -95,8 +95,8 @@ package enum ReportTable {
         """
         DELETE FROM entitled.\(table) r USING \(PurchaseKeys.unnest)
         WHERE \(PurchaseKeys.equal("r"))
-            AND r::text NOT IN (
-                SELECT g::text FROM json_populate_recordset(NULL::entitled.\(table), $5::text::json) g)
+            /* cluster: for: */AND r::text NOT IN (
+                SELECT g::text FROM json_populate_recordset(NULL::entitled.\(table), $5::text::json) g)/* end */
         """
     }
 

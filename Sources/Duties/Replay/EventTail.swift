@@ -41,7 +41,8 @@ package struct EventTail {
 
     private static let bodies = """
         SELECT e.id, e.body, e.sequence FROM entitled.event e
-        JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
+        JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */
+            AND e.id = t.id
         WHERE octet_length(e.body) > 0
         """
 

@@ -25,25 +25,28 @@ struct EventCleaner {
     /// Deliveries by their primary keys, which follow from the event and the endpoint: there is no index by event.
     private static let deliveries = """
         SELECT d.lane, d.id, d.event, d.state IN (\(DeliveryCode.ended)) AND d.next_ms < $3 AS is_old
-        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) JOIN entitled.delivery d ON d.lane = t.lane
+            /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         """
 
     /// What was sent again since it was looked at stays.
     private static let delete = """
         DELETE FROM entitled.delivery d USING unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.ended)) AND d.next_ms < $3 RETURNING 1
+        WHERE d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */
+            AND d.id = t.id AND d.state IN (\(DeliveryCode.ended)) AND d.next_ms < $3 RETURNING 1
         """
 
     private static let empty = """
         UPDATE entitled.event e SET body = '' FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE e.lane = t.lane AND e.id = t.id RETURNING 1
+        WHERE e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id RETURNING 1
         """
 
     /// Against who puts an old event in line again, or for the first time (`DeliveryReplay`): that one either committed
     /// before, and its delivery is seen afterwards, or finds the body gone.
     private static let lock = """
         SELECT 1 FROM entitled.event e JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-            ON e.lane = t.lane AND e.id = t.id ORDER BY e.lane, e.id FOR NO KEY UPDATE OF e
+            ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */
+                AND e.id = t.id ORDER BY e.lane, e.id FOR NO KEY UPDATE OF e
         """
 
     private struct Name: Hashable {
@@ -78,11 +81,13 @@ struct EventCleaner {
 
     private static let size = """
         SELECT count(*), coalesce(sum(pg_column_size(e.body)), 0)::int8 AS bytes, min(e.created_ms) AS oldest_ms
-        FROM entitled.event e JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
+        FROM entitled.event e JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane
+            /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id
         """
     private static let deliverySize = """
         SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8 AS bytes, min(d.created_ms) AS oldest_ms
-        FROM entitled.delivery d JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON d.lane = t.lane AND d.id = t.id
+        FROM entitled.delivery d JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON d.lane = t.lane
+            /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         """
 
     /// Goes through the table once, as a pass does, and changes nothing.

@@ -13,7 +13,7 @@ struct MigrateCommand: ParsableCommand {
             + " version, and the next run continues.",
         examples: [
             "migrate --config /etc/entitled/entitled.json5", "migrate --status", "migrate --dry-run",
-            "migrate --wait 10m", "migrate --adopt-database",
+            "migrate --wait 10m", "migrate --adopt-database", "migrate --shards 8",
         ])
 
     @Flag("--status", "Change nothing; show the schema's version, pending migrations and unfinished steps.") private
@@ -31,7 +31,17 @@ struct MigrateCommand: ParsableCommand {
         "How long to retry locks that other sessions hold. Default: 60s.")
     private var wait: Duration = Migrator.wait
 
+    @Option(
+        "--shards", .integer(2...256, "N"),
+        "Distribute the tables over the servers of a Citus cluster, with the lanes in N shards: 2 to 4 for each server that there"
+            + " will ever be. Only on the coordinator, and for a new database. Experimental."
+    )
+    private var shards: Int64?
+
     func validate() throws {
+        if shards != nil, isStatus || isDry {
+            throw UsageError("--shards changes the database, and \(isDry ? "--dry-run" : "--status") does not")
+        }
         if isStatus, isDry { throw UsageError("--status and --dry-run cannot be combined") }
         if adopts, isStatus || isDry {
             throw UsageError("--adopt-database changes the database, and \(isDry ? "--dry-run" : "--status") does not")
@@ -51,7 +61,9 @@ struct MigrateCommand: ParsableCommand {
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         var wait = MigrationWait()
-        let done = try MigrateCommand.migrate(database, adopts: adopts, wait: self.wait) { event in
+        let done = try MigrateCommand.migrate(
+            database, adopts: adopts, shards: shards.map { Int($0) }, wait: self.wait
+        ) { event in
             switch event {
             case .waiting(let holders):
                 if let line = wait.line(holders, now: .now) {
@@ -86,7 +98,7 @@ struct MigrateCommand: ParsableCommand {
             context.terminal.document(
                 .object([
                     "applied": .array(versions), "version": .int(Int64(done.version)),
-                    "adopted": done.adopted.map { .string($0) },
+                    "adopted": done.adopted.map { .string($0) }, "shards": done.shards.map { .int(Int64($0)) },
                 ]))
         } else if done.version > SchemaVersion.current {
             context.terminal.print(
@@ -96,6 +108,9 @@ struct MigrateCommand: ParsableCommand {
             let applied = done.applied.isEmpty ? "nothing to do" : "applied \(MigrateCommand.list(done.applied))"
             context.terminal.print("the schema has version \(done.version): \(applied)")
             for statement in done.granted { context.terminal.print("changed privileges: \(statement.sql)") }
+        }
+        if let shards = done.shards, !context.json {
+            context.terminal.print("the tables are distributed over \(shards) shards")
         }
         if let adopted = done.adopted, !context.json {
             context.terminal.print("adopted the database at \(adopted); Apple's history will be scanned")
@@ -111,22 +126,29 @@ struct MigrateCommand: ParsableCommand {
         /// The versions that were applied.
         let applied: [Int]
         /// The statements that brought the roles' privileges to the table.
-        let granted: [PrivilegeGranting.Statement]
+        var granted: [PrivilegeGranting.Statement]
         /// The statements that would, and that the connection's user may not run.
-        let differences: [PrivilegeGranting.Statement]
+        var differences: [PrivilegeGranting.Statement]
         /// What every role may still do and no process needs.
         let left: [PublicPrivileges.Kind]
         /// Which database was adopted, for people; nil: none.
         var adopted: String?
+        /// Over how many shards of a cluster the tables are distributed; nil: they are not.
+        var shards: Int?
     }
 
-    /// - Parameter adopts: whether the database is accepted whatever this host has seen.
+    /// - Parameters:
+    ///   - adopts: whether the database is accepted whatever this host has seen.
+    ///   - shards: over how many shards of a cluster the tables are to be distributed; nil: as they are.
     static func migrate(
-        _ database: DatabaseAccess, adopts: Bool = false, wait: Duration = Migrator.wait,
+        _ database: DatabaseAccess, adopts: Bool = false, shards: Int? = nil, wait: Duration = Migrator.wait,
         onEvent: @escaping (Migrator.Event) -> Void = { _ in }
     ) throws -> Migration {
         let connection = try database.connectAsOwner(adopts: adopts)
         var done = try migrate(connection, wait: wait, onEvent: onEvent)
+        if try done.version == SchemaVersion.current && (shards != nil || Distribution.isDistributed(on: connection)) {
+            try distribute(over: shards, &done, on: connection)
+        }
         if adopts {
             _ = try PositionTable.adopt(after: database.adoption, on: connection)
             let position = try DatabasePosition.read(on: connection)
@@ -151,6 +173,23 @@ struct MigrateCommand: ParsableCommand {
         case .ahead(let found):
             return Migration(version: found, applied: [], granted: [], differences: [], left: [])
         case .newer(let found): throw DatabaseRole.Rejection.newer(found: found)
+        }
+    }
+
+    private static func distribute(
+        over shards: Int?, _ done: inout Migration, on connection: PostgresConnection
+    ) throws {
+        do {
+            switch try Distribution.distribute(over: shards, on: connection) {
+            case .nothingToDo(let shards): done.shards = shards
+            case .placed(_, let shards):
+                done.shards = shards
+                // What is placed makes the views anew that read it.
+                try PrivilegeGranting.apply(on: connection).forEach { done.granted.append($0) }
+                done.differences = try PrivilegeGranting.differences(on: connection)
+            }
+        } catch let refusal as Distribution.Refusal {
+            throw CommandFailure("\(refusal)")
         }
     }
 

@@ -174,16 +174,16 @@ package final class NotificationCommitter: Service {
                 continue
             }
             // The groups before may have taken long.
-            let elements = inTime(part.elements)
+            var elements = inTime(part.elements)
             guard !elements.isEmpty else { continue }
             do {
-                try store(elements, session, &inserter)
+                try store(&elements, isAlone: groups.isOne, session, &inserter)
                 rests.succeeded(part.group)
             } catch {
                 let isOfData = (error as? PostgresError)?.isOfData ?? false
                 let isOfGroup = !groups.isOne && !error.isConnectionLost && !isOfData
                 if isOfGroup { rests.failed(part.group, of: groups, since: begun) }
-                fail(elements, error, isOfGroup: isOfGroup)
+                fail(elements, error, isOfGroup: isOfGroup && !rests.areFailing(0..<groups.count))
             }
         }
     }
@@ -197,36 +197,51 @@ package final class NotificationCommitter: Service {
         return all.filter { $0.since >= oldest }
     }
 
-    /// - Throws: where none of these is stored, for a reason that is not of one of them; they are not answered then.
+    /// - Parameters:
+    ///   - batch: those of them that were answered are gone afterwards.
+    ///   - isAlone: whether all lanes are one group: then there is nothing that could be stored meanwhile.
+    /// - Throws: where those that are left are not stored, for a reason that is not of one of them alone.
     private func store(
-        _ batch: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter
+        _ batch: inout [Waiting], isAlone: Bool, _ session: PostgresSession, _ inserter: inout NotificationInserter
     ) throws {
         // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
         var copies: [NotificationIdentity: [Waiting]] = [:]
         for waiting in batch {
             copies[waiting.notification.identity, default: []].append(waiting)
         }
-        let unique = copies.values.compactMap { $0.first?.notification }
         do {
-            FailPoint.ingestBeforeInsert.pass()
-            let outcomes = try insert(unique, session, &inserter)
-            FailPoint.ingestAfterInsert.pass()
-            isReachable.change { $0 = true }
-            metrics.observe(.ingestBatchSize, Double(unique.count))
-            for (notification, outcome) in zip(unique, outcomes) {
-                answer(copies[notification.identity] ?? [], outcome)
-            }
-        } catch let error as PostgresError where error.isOfData && unique.count > 1 {
+            try store(copies, session, &inserter)
+            batch = []
+        } catch let error as PostgresError where error.isOfData && copies.count > 1 {
             // One of them cannot be stored: it must not take the others with it.
-            for alike in copies.values {
-                let alike = inTime(alike)
-                guard !alike.isEmpty else { continue }
+            while let (identity, alike) = copies.popFirst() {
+                let inTime = inTime(alike)
+                guard !inTime.isEmpty else { continue }
                 do {
-                    try store(alike, session, &inserter)
+                    try store([identity: inTime], session, &inserter)
+                } catch  where isAlone || (error as? PostgresError)?.isOfData ?? false {
+                    fail(inTime, error)
                 } catch {
-                    fail(alike, error)
+                    batch = inTime + copies.values.joined()
+                    throw error
                 }
             }
+            batch = []
+        }
+    }
+
+    /// In one transaction, and answers them.
+    private func store(
+        _ copies: [NotificationIdentity: [Waiting]], _ session: PostgresSession, _ inserter: inout NotificationInserter
+    ) throws {
+        let unique = copies.values.compactMap { $0.first?.notification }
+        FailPoint.ingestBeforeInsert.pass()
+        let outcomes = try insert(unique, session, &inserter)
+        FailPoint.ingestAfterInsert.pass()
+        isReachable.change { $0 = true }
+        metrics.observe(.ingestBatchSize, Double(unique.count))
+        for (notification, outcome) in zip(unique, outcomes) {
+            answer(copies[notification.identity] ?? [], outcome)
         }
     }
 

@@ -9,10 +9,9 @@ extension PostgresConnection {
     package func queryBatch(_ statements: [PostgresStatement]) throws(PostgresError) -> [PostgresRows] {
         guard !statements.isEmpty else { return [] }
         guard statements.count > 1 else { return [try query(statements[0].sql, statements[0].parameters)] }
-        var buffers: [ParameterBuffer] = []
+        var texts: [(sql: String, buffer: ParameterBuffer)] = []
         for statement in statements {
-            try check(statement.sql)
-            buffers.append(try ParameterBuffer(statement.parameters))
+            texts.append((try text(of: statement.sql), try ParameterBuffer(statement.parameters)))
         }
         let isWithin = isInTransaction || PostgresConnection.isBegin(statements[0].sql)
         let commits = !isWithin || statements.contains { PostgresConnection.isCommit($0.sql) }
@@ -25,9 +24,9 @@ extension PostgresConnection {
         defer {
             if PQexitPipelineMode(handle) != 1 || PQsetnonblocking(handle, 0) != 0 { isBroken = true }
         }
-        for (statement, buffer) in zip(statements, buffers) {
+        for (sql, buffer) in texts {
             let isQueued = buffer.withPointers { count, types, values, lengths, formats in
-                PQsendQueryParams(handle, statement.sql, count, types, values, lengths, formats, 1) == 1
+                PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1) == 1
             }
             guard isQueued else { throw brokenBatch(commits: commits) }
         }

@@ -16,6 +16,8 @@ package final class PostgresConnection {
     /// Set when the protocol is in a state that no statement gets out of.
     var isBroken = false
     private var planned = PlannedStatements()
+    /// The shards of a cluster in which lanes lie, by their numbers; none on one Postgres (see `findShards`).
+    package internal(set) var shards: [Int64] = []
     private let notices = PostgresNotices()
 
     /// Connects; blocks for at most the connect timeout for each host.
@@ -71,7 +73,7 @@ package final class PostgresConnection {
     /// Runs one statement. Parameters and results travel in binary.
     @discardableResult
     package func query(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) -> PostgresRows {
-        try check(sql)
+        let sql = try text(of: sql)
         let buffer = try ParameterBuffer(parameters)
         let commits = !isInTransaction || PostgresConnection.isCommit(sql)
         return try canceller.watching { () throws(PostgresError) in
@@ -87,7 +89,7 @@ package final class PostgresConnection {
     package func read(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) -> PostgresRows {
         // An error would end a transaction.
         guard planned.isKept, !isInTransaction else { return try query(sql, parameters) }
-        try check(sql)
+        let sql = try text(of: sql)
         let buffer = try ParameterBuffer(parameters)
         do throws(PostgresError) {
             let name = PlannedStatements.name(of: sql)
@@ -160,6 +162,12 @@ package final class PostgresConnection {
             guard poll(&descriptor, 1, 0) > 0 else { return !isAlive }
         }
         return true
+    }
+
+    /// What the server is sent.
+    func text(of sql: String) throws(PostgresError) -> String {
+        try check(sql)
+        return isCluster ? ClusterText.of(sql) : sql
     }
 
     // MARK: - Answers

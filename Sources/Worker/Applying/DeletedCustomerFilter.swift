@@ -116,7 +116,7 @@ struct DeletedCustomerFilter: Sendable {
 
     private static let forget = """
         DELETE FROM entitled.notification n USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-        WHERE n.lane = t.lane AND n.seq = t.seq
+        WHERE n.lane = t.lane /* cluster: AND n.lane = ANY($1::int2[]) */ AND n.seq = t.seq
         """
 
     /// What Apple signed over a token cannot be kept without it. Deliveries of it as it came are given up, visibly.

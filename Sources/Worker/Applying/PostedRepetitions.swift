@@ -7,7 +7,7 @@ import Postgres
 enum PostedRepetitions {
     private static let forget = """
         DELETE FROM entitled.notification n USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
-        WHERE n.lane = t.lane AND n.seq = t.seq
+        WHERE n.lane = t.lane /* cluster: AND n.lane = ANY($1::int2[]) */ AND n.seq = t.seq
         """
     private static let forgetKeys = """
         DELETE FROM entitled.notification_key k USING unnest($1::uuid[], $2::text[], $3::int2[], $4::int8[])

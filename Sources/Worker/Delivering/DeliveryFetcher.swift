@@ -26,8 +26,8 @@ struct DeliveryFetcher {
     private var telling = Pace(every: .seconds(30))
     /// Of the secrets that the sender has: `EndpointSecrets.version`, and when they were read or found unchanged.
     private var secrets: (version: Int64, at: ContinuousClock.Instant)?
-    /// Whether endpoints that were removed long ago are looked at too.
-    private var sweepsAll = true
+    /// The groups of lanes in which endpoints that were removed long ago are looked at too; nil: all.
+    private var unswept: Set<Int>?
     /// What consumers asked for with their answers, and is not done yet.
     private var owed = ConsumerDirectives()
     /// What was seen of endpoints, and is not written down yet.
@@ -35,6 +35,8 @@ struct DeliveryFetcher {
     /// Failures in a row, as all workers together saw them.
     private var failures: [String: Int] = [:]
     private var rests = GroupRests()
+    /// The group of lanes that is asked first.
+    private var nextGroup = 0
 
     /// Looks may be rare, where there are many endpoints; whether there are other secrets is cheap to see. Well below
     /// `EndpointSecrets.trust`.
@@ -59,7 +61,7 @@ struct DeliveryFetcher {
 
     /// Lanes were gained that no worker may have held for long.
     mutating func gainedLanes() {
-        sweepsAll = true
+        unswept = nil
         // Without lanes nothing was to be sent, and secrets were not looked for.
         secrets = nil
         hurry()
@@ -137,21 +139,34 @@ struct DeliveryFetcher {
         var unfetched: [any Error] = []
         if sweeping.isDue(at: begun) {
             defer { sweeping.ran(since: begun) }
-            let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
-            // Once, should it take too long: it must not keep what is due waiting without limit.
-            sweepsAll = false
-            var changed = 0
-            unfetched = try forEachGroup(of: leases) { fetcher, lanes in
-                changed += try fetcher.bounded(connection) {
-                    try DeliveryTable.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
-                }
-            }
-            sweepsAll = isWhole && changed > 0
+            unfetched = try sweep(leases, now, on: connection)
         }
         unfetched += try fill(engine.room(), leases, now, on: connection)
         tally.keep(Set(endpoints.map(\.id)))
         try keepHealth(begun, on: connection)
         if let failure = unfetched.first { throw failure }
+    }
+
+    /// Ends what waits for endpoints that take nothing any more.
+    ///
+    /// - Returns: what failed of groups of lanes while others went on.
+    private mutating func sweep(
+        _ leases: LaneLeases, _ now: Int64, on connection: PostgresConnection
+    ) throws -> [any Error] {
+        let whole = unswept ?? Set(0..<leases.groups.count)
+        // Once, should it take too long: it must not keep what is due waiting without limit.
+        unswept = []
+        var left = leases.groups.isOne ? [] : whole
+        let failures = try forEachGroup(of: leases) { fetcher, part in
+            let isWhole = whole.contains(part.group)
+            let changed = try fetcher.bounded(connection) {
+                try DeliveryTable.followEndpoints(
+                    in: part.elements, removedSince: isWhole ? Int64.min : nil, now: now, on: connection)
+            }
+            if isWhole, changed > 0 { left.insert(part.group) } else { left.remove(part.group) }
+        }
+        unswept = left
+        return failures
     }
 
     /// Each alone, and without waiting for long: makers of events share these rows, so that many of them may keep one
@@ -200,10 +215,15 @@ struct DeliveryFetcher {
     ) throws -> [any Error] {
         guard !room.isEmpty else { return [] }
         var hasMore: Set<String> = []
-        let failures = try forEachGroup(of: leases) { fetcher, lanes in
+        // Each group has its share of the room, and what those before it left.
+        var (left, groups) = (room, leases.groups.split(leases.owned).count)
+        let failures = try forEachGroup(of: leases) { fetcher, part in
+            defer { groups -= 1 }
+            let share = left.compactMapValues { $0 > 0 ? ($0 + groups - 1) / max(groups, 1) : nil }
             let due = try fetcher.bounded(connection) {
-                try DeliveryTable.due(room: room, lanes: lanes, now: now, on: connection)
+                try DeliveryTable.due(room: share, lanes: part.elements, now: now, on: connection)
             }
+            for delivery in due.deliveries { left[delivery.endpoint, default: 0] -= 1 }
             let deliveries = try fetcher.customers.add(
                 to: due.deliveries, fetcher.contents, now: now, on: connection
             ) { read in
@@ -211,7 +231,10 @@ struct DeliveryFetcher {
             }
             fetcher.engine.add(deliveries)
             hasMore.formUnion(due.hasMore)
+            hasMore.formUnion(room.keys.filter { share[$0] == nil })
         }
+        // The last one has more of the room than the first one.
+        nextGroup = leases.groups.isOne ? 0 : (nextGroup + 1) % leases.groups.count
         engine.note(hasMore: hasMore, of: room.keys)
         return failures
     }
@@ -220,10 +243,12 @@ struct DeliveryFetcher {
     ///
     /// - Returns: what failed.
     private mutating func forEachGroup(
-        of leases: LaneLeases, _ body: (DeliveryFetcher, [Lane]) throws -> Void
+        of leases: LaneLeases, _ body: (DeliveryFetcher, LaneGroups.Part<Lane>) throws -> Void
     ) throws -> [any Error] {
         let fetcher = self
-        return try rests.run(leases.groups.split(leases.owned), of: leases.groups) { try body(fetcher, $0.elements) }
+        let parts = leases.groups.split(leases.owned)
+        let turns = parts.filter { $0.group >= nextGroup } + parts.filter { $0.group < nextGroup }
+        return try rests.run(turns, of: leases.groups) { try body(fetcher, $0) }
     }
 
     /// A lock on an endpoint or a delivery must not hold up the lanes.

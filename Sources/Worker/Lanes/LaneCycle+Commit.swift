@@ -40,7 +40,9 @@ extension LaneCycle {
         if !prepared.isEmpty { FailPoint.applyAfterCommit.pass() }
         if !results.isEmpty { FailPoint.deliverAfterRecord.pass() }
         serverClock = (passed.now, passedAt)
-        trouble.applied(applied.applied.count)
+        trouble.applied(applied.applied.count) { [groups] lane in
+            lanes.first.map { groups.group(of: $0) == groups.group(of: lane) } ?? false
+        }
         for (event, count) in applied.events { metrics.count(.events, event.labels, by: Double(count)) }
         floor.note(removed: applied.applied.lazy.map(\.pending).filter { $0.held == nil })
         engine.forget(results.map(\.delivery.id))

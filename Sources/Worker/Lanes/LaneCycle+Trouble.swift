@@ -16,7 +16,7 @@ extension LaneCycle {
     mutating func workApart(on connection: PostgresConnection) throws -> Bool {
         let end = ContinuousClock.now + LaneCycle.troubleTime
         var wasBusy = false
-        while ContinuousClock.now < end, let group = trouble.take(at: .now) {
+        while ContinuousClock.now < end, let group = trouble.take(at: .now, except: isResting) {
             wasBusy = true
             try work(group, on: connection)
         }
@@ -25,7 +25,13 @@ extension LaneCycle {
         return wasBusy
     }
 
+    /// Those in trouble together are of one group of lanes.
+    private func isResting(_ group: LaneTrouble.Group) -> Bool {
+        group.lanes.first.map { rests.isResting(groups.group(of: $0)) } ?? false
+    }
+
     private mutating func work(_ group: LaneTrouble.Group, on connection: PostgresConnection) throws {
+        let begun = ContinuousClock.now
         var (pending, prepared) = ([PendingNotification](), [DecodedNotification]())
         do {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
@@ -41,12 +47,15 @@ extension LaneCycle {
                 memory.forget(pending)
             }
             trouble.succeeded(group, isDone: pending.isEmpty, at: .now)
+            if let first = group.lanes.first { rests.succeeded(groups.group(of: first)) }
         } catch {
-            // A part of the database that is away comes back; the others are there.
-            let fault = error.fault == .away && !error.isConnectionLost && !groups.isOne ? .passing : error.fault
+            rest(group.lanes.first, after: error, since: begun)
+            let fault = error.fault
             guard fault != .away else {
                 trouble.putBack(group)
-                throw error
+                // A part of the database that is away comes back; the others are there.
+                guard !error.isConnectionLost, !groups.isOne else { throw error }
+                return failed(error)
             }
             memory.remember(prepared)
             note(error, Set(group.lanes), pending.count)
@@ -69,6 +78,12 @@ extension LaneCycle {
             guard !error.isConnectionLost else { throw error }
             try settleLost(on: connection)
         }
+    }
+
+    /// A server that does not answer, or not in time, takes a part of the time only.
+    mutating func rest(_ lane: Lane?, after error: any Error, since begun: ContinuousClock.Instant) {
+        guard let lane, error.fault == .away || error.isTimeout, !error.isConnectionLost else { return }
+        rests.failed(groups.group(of: lane), of: groups, since: begun)
     }
 
     /// One purchase that cannot be looked at must not keep the ends of all others from being told.

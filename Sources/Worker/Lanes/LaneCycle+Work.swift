@@ -21,12 +21,13 @@ extension LaneCycle {
     private mutating func workTogether(on connection: PostgresConnection) throws -> Bool {
         let troubled = trouble.lanes
         let lanes = leases.owned.filter { !troubled.contains($0) }
-        let isFullScan = floor.isFullScanDue
+        let isFullScan = floor.isFullScanDue || unfinished.isFullScan
         fullScanTime = .zero
-        let isWaking = paces.timers.isDue()
-        if isWaking { paces.timers.ran(since: .now) }
-        // Results that failed with notifications, or by themselves, take nothing else with them for a while.
-        let ended = nextResults == nil ? takeResults() : []
+        let isTime = paces.timers.isDue()
+        if isTime { paces.timers.ran(since: .now) }
+        let isWaking = isTime || unfinished.isWaking
+        unfinished = (false, false)
+        let ended = takeResults { nextResults[$0] == nil }
         var results = Dictionary(
             uniqueKeysWithValues: groups.split(ended, by: \.delivery.id.lane).map { ($0.group, $0.elements) })
         // What was taken for groups whose turn did not come.
@@ -35,8 +36,15 @@ extension LaneCycle {
             if !untouched.isEmpty { engine.giveBack(untouched) }
         }
         let owned = Dictionary(uniqueKeysWithValues: groups.split(lanes).map { ($0.group, $0.elements) })
-        var wasBusy = false
-        for group in Set(owned.keys).union(results.keys).sorted() {
+        var (wasBusy, isFirst) = (false, true)
+        for group in turns(of: Set(owned.keys).union(results.keys)) {
+            // A server that answers late must not let the leases of the others' lanes end.
+            if !groups.isOne, !isFirst, paces.renewal.isDue() {
+                nextGroup = group
+                unfinished = (isFullScan, isWaking)
+                return true
+            }
+            isFirst = false
             let isBusy = try within(group) { cycle in
                 try cycle.work(
                     owned[group] ?? [], results: &results[group, default: []], isFullScan: isFullScan,
@@ -44,7 +52,14 @@ extension LaneCycle {
             }
             wasBusy = isBusy ?? false || wasBusy
         }
+        nextGroup = 0
         return wasBusy
+    }
+
+    /// From the one at which the last turn ended; those that failed last time come last.
+    private func turns(of groups: Set<Int>) -> [Int] {
+        let sorted = groups.sorted()
+        return rests.ordered(sorted.filter { $0 >= nextGroup } + sorted.filter { $0 < nextGroup })
     }
 
     /// - Parameters:
@@ -62,37 +77,48 @@ extension LaneCycle {
         results = []
         guard !pending.isEmpty || !settled.isEmpty || !woken.isEmpty else { return false }
         let prepared = preparer.prepare(pending)
+        let begun = ContinuousClock.now
         do {
             return try commit(prepared, settled, woken, on: connection)
         } catch {
             engine.giveBack(settled)
             guard error.fault != .away else { throw error }
+            rest(lanes.first, after: error, since: begun)
             memory.remember(prepared)
             let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
             note(error, lanes, pending.count)
             let last = Dictionary(pending.map { ($0.lane, $0.seq) }, uniquingKeysWith: max)
             trouble.begin(lanes, last: last, error.fault, at: .now)
-            if !settled.isEmpty { nextResults = .now }
+            if !settled.isEmpty { hold(settled, until: .now) }
             // The session has to be opened again first.
             guard !error.isConnectionLost else { throw error }
             return true
         }
     }
 
-    /// Results of deliveries, but for those of groups that rest: they would be in the way of the others.
-    private func takeResults() -> [AttemptResult] {
-        guard rests.isAny else { return engine.takeResults(atMost: LaneCycle.resultLimit) }
+    /// Results that failed with notifications, or by themselves, take nothing else with them for a while.
+    private mutating func hold(_ results: [AttemptResult], until instant: ContinuousClock.Instant) {
+        for part in groups.split(results, by: \.delivery.id.lane) { nextResults[part.group] = instant }
+    }
+
+    /// Results of deliveries in such groups, but for those that rest: they would be in the way of the others.
+    private func takeResults(_ isWanted: (Int) -> Bool) -> [AttemptResult] {
+        guard rests.isAny || !nextResults.isEmpty else { return engine.takeResults(atMost: LaneCycle.resultLimit) }
         let now = ContinuousClock.now
-        return engine.takeResults(atMost: LaneCycle.resultLimit) { [groups, rests] result in
-            rests.isResting(groups.group(of: result.delivery.id.lane), at: now)
+        let wanted = Set((0..<groups.count).filter { isWanted($0) && !rests.isResting($0, at: now) })
+        return engine.takeResults(atMost: LaneCycle.resultLimit) { [groups] result in
+            !wanted.contains(groups.group(of: result.delivery.id.lane))
         }
     }
 
     /// Results of deliveries without anything else, in halves where they fail; what cannot be written down is tried again later.
     private mutating func settleApart(on connection: PostgresConnection) throws -> Bool {
-        guard let due = nextResults, ContinuousClock.now >= due else { return false }
-        let results = takeResults()
-        nextResults = nil
+        guard !nextResults.isEmpty else { return false }
+        let now = ContinuousClock.now
+        let due = Set(nextResults.filter { now >= $0.value && !rests.isResting($0.key, at: now) }.keys)
+        guard !due.isEmpty else { return false }
+        let results = takeResults(due.contains)
+        for group in due { nextResults[group] = nil }
         guard !results.isEmpty else { return false }
         var parts = groups.split(results, by: \.delivery.id.lane)[...]
         defer { for part in parts { engine.giveBack(part.elements) } }
@@ -109,12 +135,12 @@ extension LaneCycle {
         } catch {
             guard error.fault != .away, !error.isConnectionLost else {
                 engine.giveBack(Array(results))
-                nextResults = .now
+                hold(Array(results), until: .now)
                 throw error
             }
             guard error.fault == .work, results.count > 1, let first = results.indices.first else {
                 engine.giveBack(Array(results))
-                nextResults = .now + LaneCycle.resultPause
+                hold(Array(results), until: .now + LaneCycle.resultPause)
                 failures.error("delivery attempt recording failed", error)
                 return
             }

@@ -34,8 +34,12 @@ struct LaneCycle {
     var fullScanTime = Duration.zero
     /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
     var serverClock: (time: Int64, at: ContinuousClock.Instant)?
-    /// When results of deliveries are settled apart from all else; nil: they are settled with it.
-    var nextResults: ContinuousClock.Instant?
+    /// When results of deliveries are settled apart from all else, by groups of lanes; in the others they are settled with it.
+    var nextResults: [Int: ContinuousClock.Instant] = [:]
+    /// The group of lanes whose turn is next, where a turn ended before all had theirs.
+    var nextGroup = 0
+    /// What those groups are to do that had no turn yet.
+    var unfinished = (isFullScan: false, isWaking: false)
     /// The lane of each group whose turn it is where more waits than is taken at once.
     var nextLane: [Int: Lane] = [:]
     /// Groups of lanes that failed and rest.
@@ -97,6 +101,12 @@ struct LaneCycle {
 
     /// Which lanes lie together; a transaction stays within one of these groups.
     var groups: LaneGroups { leases.groups }
+
+    /// Whether each group of lanes in which this worker owns some failed last time.
+    var isStopped: Bool {
+        let owned = Set(leases.owned.map(groups.group(of:)))
+        return !owned.isEmpty && rests.areFailing(owned)
+    }
 
     /// Whether this worker does what one does for all.
     var isLeader: Bool { leases.epochs[Lane.first] != nil }
@@ -162,7 +172,8 @@ struct LaneCycle {
         let begun = ContinuousClock.now
         do {
             let result = try body(&self)
-            rests.succeeded(group)
+            // The body may have put it to rest without an error.
+            if !rests.isResting(group) { rests.succeeded(group) }
             return result
         } catch {
             guard !error.isConnectionLost else { throw error }
@@ -206,15 +217,17 @@ struct LaneCycle {
 
     /// For the end: keeps the lanes that still have something in flight, and gives back the others for other workers.
     mutating func release(except busy: Set<Lane>, on connection: PostgresConnection) throws {
-        try keepingTrack { turn in
-            _ = try turn.leases.renew(on: connection)
+        let failures = try keepingTrack { turn in
+            let renewed = try turn.leases.renew(on: connection)
             try turn.leases.leave(on: connection)
-            try turn.leases.release(turn.leases.owned.filter { !busy.contains($0) }, on: connection)
+            let free = turn.leases.owned.filter { !busy.contains($0) }
+            return renewed.failures + (try turn.leases.release(free, on: connection)).failures
         }
+        for failure in failures { failed(failure) }
     }
 
     mutating func releaseAll(on connection: PostgresConnection) throws {
-        try leases.releaseAll(on: connection)
+        for failure in try leases.releaseAll(on: connection).failures { failed(failure) }
         try fetcher.finish(on: connection)
     }
 
@@ -238,21 +251,23 @@ struct LaneCycle {
 
     // MARK: - The end
 
-    /// Writes down the results of what was still in flight.
+    /// Writes down the results of what was still in flight; a group of lanes that fails does not stop the others.
     mutating func settleRest(on connection: PostgresConnection) throws {
+        var failures: [Int: any Error] = [:]
         while true {
-            let results = engine.takeResults(atMost: LaneCycle.resultLimit)
-            guard !results.isEmpty else { return }
-            var failure: (any Error)?
+            let results = engine.takeResults(atMost: LaneCycle.resultLimit) { [groups, failures] result in
+                failures[groups.group(of: result.delivery.id.lane)] != nil
+            }
+            guard !results.isEmpty else { break }
             for part in groups.split(results, by: \.delivery.id.lane) {
                 do {
                     _ = try commit([], part.elements, [], on: connection)
                 } catch {
                     engine.giveBack(part.elements)
-                    failure = error
+                    failures[part.group] = error
                 }
             }
-            if let failure { throw failure }
         }
+        if let failure = failures.min(by: { $0.key < $1.key })?.value { throw failure }
     }
 }

@@ -36,7 +36,8 @@ struct LaneTask: Sendable {
 
     private static let gauges = LaneTask(pace: \.paces.gauges) { cycle, connection in
         try cycle.gauges.measure(
-            cycle.leases.owned, outages: cycle.outages.known.count, now: cycle.now, on: connection)
+            cycle.groups.split(cycle.leases.owned), outages: cycle.outages.known.count, now: cycle.now,
+            on: connection)
     }
 
     private static let operations = LaneTask(pace: \.paces.operations, isWanted: { !$0.operations.isDone }) {

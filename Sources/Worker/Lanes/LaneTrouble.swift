@@ -35,8 +35,14 @@ struct LaneTrouble {
     }
 
     private(set) var groups: [Group] = []
-    /// What was too slow alone; true once something else was applied since.
-    private var slowAlone: [Int64: Bool] = [:]
+    /// What was too slow alone, by its number.
+    private var slowAlone: [Int64: SlowAlone] = [:]
+
+    private struct SlowAlone {
+        let lane: Lane
+        /// Whether something else was applied since, by the server that has the lane.
+        var wereOthersApplied = false
+    }
 
     /// Notifications of a lane that are taken at once where nothing is wrong.
     static let perLane = 16
@@ -56,8 +62,10 @@ struct LaneTrouble {
     }
 
     /// The next group whose time has come: the caller says how it went. The oldest first, so that each has its turn.
-    mutating func take(at now: Instant) -> Group? {
-        guard let place = groups.firstIndex(where: { $0.notBefore <= now }) else { return nil }
+    ///
+    /// - Parameter isResting: whether the group is left alone now, whatever its time.
+    mutating func take(at now: Instant, except isResting: (Group) -> Bool = { _ in false }) -> Group? {
+        guard let place = groups.firstIndex(where: { $0.notBefore <= now && !isResting($0) }) else { return nil }
         return groups.remove(at: place)
     }
 
@@ -107,22 +115,24 @@ struct LaneTrouble {
             return .again
         }
         groups.append(group)
-        guard let first else { return .again }
+        guard let first, let lane = group.lanes.first else { return .again }
         if fault == .work { return .hold }
         guard isTimeout else { return .again }
-        if slowAlone[first] == true {
+        if slowAlone[first]?.wereOthersApplied == true {
             slowAlone[first] = nil
             return .hold
         }
         if slowAlone.count >= LaneTrouble.remembered { slowAlone.removeAll() }
-        slowAlone[first] = slowAlone[first] ?? false
+        slowAlone[first] = slowAlone[first] ?? SlowAlone(lane: lane)
         return .passOver
     }
 
     /// A transaction with so many notifications was committed.
-    mutating func applied(_ count: Int) {
+    ///
+    /// - Parameter isBeside: whether its lanes lie on the same server as this one: another server says nothing about it.
+    mutating func applied(_ count: Int, isBeside: (Lane) -> Bool = { _ in true }) {
         guard count > 0, !slowAlone.isEmpty else { return }
-        for key in slowAlone.keys { slowAlone[key] = true }
+        for (key, slow) in slowAlone where isBeside(slow.lane) { slowAlone[key]?.wereOthersApplied = true }
     }
 
     /// Lanes that are another worker's now.

@@ -107,7 +107,8 @@ package final class LaneWorker: Service {
     private func take(_ turn: inout LaneCycle) -> Bool {
         do {
             let wasBusy = try session.withConnection { connection in try turn.take(on: connection) }
-            isThrough.change { $0 = true }
+            let isStopped = turn.isStopped
+            isThrough.change { $0 = !isStopped }
             return wasBusy
         } catch {
             isThrough.change { $0 = false }

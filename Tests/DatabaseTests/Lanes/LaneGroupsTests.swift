@@ -91,8 +91,14 @@ import Testing
                 GRANT SELECT ON pg_catalog.pg_dist_partition TO public;
                 INSERT INTO pg_catalog.pg_dist_partition
                 VALUES ('entitled.lane'::regclass, '\(isDistributed ? "h" : "n")'), ('entitled.endpoint'::regclass, 'n');
-                CREATE FUNCTION pg_catalog.get_shard_id_for_distribution_column(t regclass, v anyelement) RETURNS bigint
-                LANGUAGE sql AS 'SELECT CASE WHEN v <> \(lane) THEN 102008 + v::bigint * 37 % 256 / 64 END';
+                CREATE TABLE pg_catalog.pg_dist_shard (
+                    logicalrelid regclass, shardid bigint, shardminvalue text, shardmaxvalue text);
+                GRANT SELECT ON pg_catalog.pg_dist_shard TO public;
+                INSERT INTO pg_catalog.pg_dist_shard
+                SELECT 'entitled.lane'::regclass, 102008 + i, (64 * i)::text, (64 * i + 63)::text
+                FROM generate_series(0, 3) AS i;
+                CREATE FUNCTION pg_catalog.worker_hash(v anyelement) RETURNS int
+                LANGUAGE sql AS 'SELECT CASE WHEN v <> \(lane) THEN (v::int * 37 % 256) END';
                 """)
     }
 
@@ -152,6 +158,33 @@ import Testing
         #expect(!rests.isResting(2, at: begun + .seconds(631)))
         rests.succeeded(2)
         #expect(!rests.isResting(2, at: begun + .seconds(601)))
+    }
+
+    @Test func `all that failed rest together, and one of them is tried at a time`() {
+        var rests = GroupRests()
+        let begun = ContinuousClock.now
+        rests.failed(1, of: groups, since: begun, at: begun + .seconds(1))
+        rests.failed(3, of: groups, since: begun + .seconds(1), at: begun + .seconds(2))
+        // What two took counts together.
+        let due = begun + .seconds(9)
+        for group in [1, 3] { #expect(rests.isResting(group, at: due - .milliseconds(1))) }
+        for group in [0, 2] { #expect(!rests.isResting(group, at: begun + .seconds(2))) }
+        #expect(rests.areFailing([1, 3]) && !rests.areFailing([1, 2]))
+        #expect(rests.ordered([0, 1, 2, 3]) == [0, 2, 1, 3])
+        // The first fails again: the second one waits with it, and is tried first the next time.
+        rests.failed(1, of: groups, since: due, at: due + .seconds(1))
+        #expect(rests.isResting(3, at: due + .seconds(4)) && !rests.isResting(3, at: due + .seconds(5)))
+        #expect(rests.ordered([0, 1, 2, 3]) == [0, 2, 3, 1])
+        // That one is well again: the other may be tried at once.
+        rests.succeeded(3)
+        #expect(!rests.isResting(1, at: due + .seconds(5)) && rests.isAny)
+    }
+
+    @Test func `a server that refuses at once is not asked all the time`() {
+        var rests = GroupRests()
+        let now = ContinuousClock.now
+        rests.failed(1, of: groups, since: now, at: now)
+        #expect(rests.isResting(1, at: now + .milliseconds(99)) && !rests.isResting(1, at: now + .milliseconds(100)))
     }
 
     @Test func `a resting group is not run`() throws {

@@ -43,8 +43,30 @@ import Testing
             return heir.count == 256
         }
         #expect(heir.leases.epochs.allSatisfy { lane, epoch in epoch == (before[lane] ?? 0) + 1 })
-        #expect(try lost.leases.renew(on: lost.connection).count == 256)
+        #expect(try lost.leases.renew(on: lost.connection).lost.count == 256)
         #expect(lost.count == 0)
+    }
+
+    @Test func `a worker without the sealing key in use gives all lanes to one that has it`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try database.execute("INSERT INTO entitled.sealing_key (fingerprint, created_ms) VALUES ('new', 1)")
+        let (unable, able) = (try TestWorker(1, in: database), try TestWorker(2, in: database))
+        unable.leases.sealingKeys = ["old"]
+        able.leases.sealingKeys = ["old", "new"]
+        try settle([unable])
+        #expect(unable.count == 256)
+        // Lane 0 as well, whose owner leads.
+        try settle([able, unable])
+        #expect([unable.count, able.count] == [0, 256])
+    }
+
+    @Test func `the leader goes on leading when it gives lanes back`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let workers = try (UInt8(1)...2).map { try TestWorker($0, in: database) }
+        for worker in workers { worker.leases.groups = TestGroups.four }
+        try settle([workers[0]])
+        try settle(workers)
+        #expect(workers[0].leases.epochs[.first] != nil && workers[0].count == 128)
     }
 
     // MARK: - In groups
@@ -128,7 +150,7 @@ import Testing
         let epochs = worker.leases.epochs
         let ends = "SELECT (extract(epoch FROM min(lease_until)) * 1000000)::int8 FROM entitled.lane"
         let before = try database.count(ends)
-        #expect(try worker.leases.renew(on: worker.connection).isEmpty)
+        #expect(try worker.leases.renew(on: worker.connection).lost.isEmpty)
         #expect(try database.count(ends) > before)
         #expect(worker.leases.epochs == epochs)
     }
@@ -152,7 +174,7 @@ import Testing
         let heir = try TestWorker(2, in: database)
         try heir.maintain()
         try late.leases.releaseAll(on: late.connection)
-        #expect(try heir.leases.renew(on: heir.connection).isEmpty)
+        #expect(try heir.leases.renew(on: heir.connection).lost.isEmpty)
         #expect(heir.count == 256)
     }
 

@@ -42,22 +42,8 @@ enum StatementExceptions {
     /// What is left to be done.
     private static let work = """
         # Lanes and the log
-        API/Server/AppliedWaiter
-            select: joined
         Database/Lanes/Fence
-            lock: joined, lock
-            take: clock, everyLane, lock
-            touch: everyLane, lock
-        Database/Lanes/LaneLeases
-            acquire: clock
-            renew: clock
-        Database/Log/HeldNotifications
-            bounded: lateral
-            due: lateral
-            hold: joined
-            postpone: joined
-            release: joined
-            selectHeld: joined
+            take: clock
         Database/Log/KnownNotifications
             select: joined
             selectPlaces: joined
@@ -65,48 +51,19 @@ enum StatementExceptions {
             rows: everyLane
         Database/Log/PendingNotification
             counted: lateral
-            first: lateral
-            others: lateral
-            remove: joined
-            select: lateral, local
-            take: lateral
+            select: local
         # Facts and purchases
-        Database/Facts/FactTable
-            select: lateral
-            selectCounts: lateral
-            selectPayloads: joined
-        Database/Facts/FactTable+Writing
-            extending: joined
         Database/Purchases/PurchaseFoldTable
-            delete: joined
-            select: joined
             selectNext: everyLane
-            selectTails: joined, lock
-            updateTails: joined
             upsert: clock
         Database/Purchases/PurchaseTable
-            delete: joined
-            deleteSnapshots: joined
-            due: lateral
-            late: lateral
             selectOwned: everyLane
-            selectOwners: joined
-            selectRecords: joined
-            setOwner: joined
-            setWake: joined
-            touch: joined
-            wakeTelling: joined
         Database/Purchases/PurchaseTable+Continuations
             selectContinuing: joined
-        Database/Purchases/SnapshotTable
-            upsert: joined
         Database/Purchases/StatusPollTable
             count: everyLane
             select: everyLane
-        Worker/Applying/DeletedCustomerFilter
-            forget: joined
         Worker/Applying/PostedRepetitions
-            forget: joined
             forgetKeys: joined
         Worker/Delivering/AttemptSpan
             failure: everyLane
@@ -119,43 +76,31 @@ enum StatementExceptions {
             insert: local
         Database/Deliveries/DeliveryOrder
             count: lateral
-            first: lateral
-            insert: joined
-            oldest: lateral, local
+            oldest: local
         Database/Deliveries/DeliveryQuery
             blocker: lateral
             ofEvents: joined
         Database/Deliveries/DeliveryRepair
             rows: local
-        Database/Deliveries/DeliveryReplay
-            dueCount: lateral
-            lockDeliveries: joined, lock
-            lockEvents: joined, lock
-            reopening: joined
-            states: joined
         Database/Deliveries/DeliveryTable
-            follow: lateral, local
-            free: lateral, local
-            late: lateral, local
-            select: lateral
-            settle: joined
+            follow: local
+            free: local
+            late: local
         Database/Deliveries/EndpointLatency
             select: lateral
             selectAll: lateral
+        Database/Deliveries/DeliveryReplay
+            dueCount: lateral
+        Database/Deliveries/HeldDeliveries
+            few: lateral
+            held: lateral
         Database/Deliveries/EventRepair
             keep: everyLane, lock
             selectReplayable: joined
-        Database/Deliveries/HeldDeliveries
-            few: lateral
-            give: joined
-            held: lateral
-        Database/Deliveries/UnreadableDeliveries
-            end: joined
         Database/Events/EventCopy
             select: everyLane, local
         Database/Events/EventTable
-            insertEvents: lateral
-            selectKnown: joined
+            fresh: joined
         # Customers and their accounts
         Customers/Actions/CustomerActions+Delete
             removeRows: unnamed
@@ -163,16 +108,6 @@ enum StatementExceptions {
             forgetHash: clock
             forgetHashes: clock
             updateJobs: clock
-        Customers/Deletion/EventRedactor
-            clear: joined
-            deleteAttempts: joined
-            deleteCopies: joined
-            deleteDeliveries: joined
-            empty: joined
-            selectBodies: joined
-            selectCopies: joined
-            selectDeliveries: joined
-            updateBodies: joined
         Customers/Deletion/PurchaseRedactor
             deleteIdentifiers: everyLane
             deleteKeys: everyLane
@@ -181,21 +116,17 @@ enum StatementExceptions {
         Customers/Export/CustomerExport
             rows: unnamed
         Customers/Export/DeliveryExport
-            select: joined, local
+            select: local
         Customers/Export/PurchaseExport
             rows: unnamed
             selectEvents: joined
         Customers/Rebuild/PurchaseRebuild
-            selectFirst: joined
             selectIdentifiers: joined
         Database/Customers/AccountDue
-            insert: joined, local
+            insert: local
         Database/Customers/AccountTable
-            holdPurchases: joined, lock
             selectMembers: everyLane
-            selectPurchases: joined
             selectWithoutClaims: everyLane
-            setOwners: joined
         Database/Customers/OwnerSettingTable
             insert: clock
         Database/Refunds/RefundRequestTable
@@ -203,16 +134,10 @@ enum StatementExceptions {
             claim: everyLane, lock
             select: everyLane
             selectPage: everyLane
-            sent: joined
             tell: everyLane
             untold: everyLane
             warn: everyLane
         # Duties
-        Database/Jobs/JobLease
-            acquire: clock
-            save: clock
-        Database/Journal/JournalRows
-            selectMissing: joined
         Database/Journal/JournalStatements
             least: everyLane
         Database/Keys/SecretRewrap
@@ -222,10 +147,9 @@ enum StatementExceptions {
             deleteGone: everyLane
             finish: everyLane, local
             insert: unnamed
-            lock: joined, lock
             selectDue: everyLane
-        Duties/Replay/EventTail
-            bodies: joined
+        Duties/Replay/MissedEvents
+            select: lateral
         Duties/Retention/BlockScan
             count: physical
         Duties/Retention/ConsoleCleaner
@@ -235,16 +159,8 @@ enum StatementExceptions {
             list: physical
             need: lateral, unnamed
             rows: unnamed
-        Duties/Retention/EmptyCustomerCleaner
-            isEmpty: everyLane, local
         Duties/Retention/EventCleaner
-            delete: joined
-            deliveries: joined
-            deliverySize: joined
-            empty: joined
-            lock: joined, lock
             old: everyLane, physical
-            size: joined
         Duties/Retention/KeyCleaner
             clean: everyLane, physical
             count: everyLane, physical
@@ -256,9 +172,6 @@ enum StatementExceptions {
         # Operators
         Database/Bulk/DeliveryBulk
             named: joined
-        Database/Bulk/DeliveryBulk+Doing
-            give: joined, lock
-            ordered: joined
         Database/Bulk/DeliveryBulk+Outcome
             outcome: lateral
         Database/Bulk/NotificationBulk
@@ -266,12 +179,8 @@ enum StatementExceptions {
         Database/Changes/AuditTable
             insert: clock
         Database/Changes/ChangeTable
-            emptying: clock
             end: clock
-            fail: clock
             insert: clock
-            marking: clock
-            postponing: clock
         Database/Changes/ChangeTable+Inquiries
             freeing: clock
             going: clock
@@ -280,14 +189,11 @@ enum StatementExceptions {
             deliveries: joined, local
         Database/Endpoints/EndpointTable
             disable: clock
-        Database/Queries/ArrivalQuery
-            select: joined
         Database/Queries/EventQuery
             find: joined
             named: joined
         Database/Queries/EventTraceQuery
             deliveries: lateral
-            events: joined
         Database/Queries/IntroductoryOfferQuery
             select: everyLane, local
         Database/Queries/OverviewQuery
@@ -297,7 +203,6 @@ enum StatementExceptions {
             workers: everyLane, local
         Database/Queries/PurchaseQuery
             select: everyLane, local
-            selectKeys: joined
         Database/Queries/SubscriberQuery
             select: lateral, local
         Database/Queries/WaitingPurchase
@@ -344,6 +249,8 @@ enum StatementExceptions {
             selectDue: everyLane
         Database/Deliveries/DeliveryQuery
             all: everyLane
+        Database/Lanes/LaneGroups
+            read: everyLane
         Database/Log/NotificationQuery
             columns: everyLane
             held: everyLane
@@ -372,8 +279,8 @@ enum StatementExceptions {
             columns: everyLane
             instant: everyLane
             window: everyLane
-        Duties/Replay/MissedEvents
-            select: joined, lateral
+        Duties/Retention/EmptyCustomerCleaner
+            owners: everyLane
         EntitledApp/Doctor/Checks/OwnerChecks
             remaining: everyLane
         EntitledApp/Doctor/Checks/WorkChecks

@@ -1,4 +1,6 @@
 import Foundation
+import Postgres
+import Schemas
 import TestSupport
 
 /// A statement of the program, or a part of one, as it stands in a literal.
@@ -63,8 +65,15 @@ struct StatementRules {
     private let text: String
 
     init(_ text: String) {
-        self.text = text
-        words = StatementRules.words(text)
+        self.text = StatementRules.onCluster(text)
+        words = StatementRules.words(self.text)
+    }
+
+    /// As a cluster is sent it; keys of purchases name their lanes there.
+    private static func onCluster(_ text: String) -> String {
+        ClusterText.of(text).replacing(#/\\\(PurchaseKeys\.equal\("(\w+)"[^)]*\)\)/#) { match in
+            "\(match.1).lane = ANY($1)"
+        }
     }
 
     private struct Reference {

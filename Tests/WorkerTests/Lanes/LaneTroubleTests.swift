@@ -112,6 +112,32 @@ import Testing
         #expect(try fail(3) == .passOver)
     }
 
+    @Test func `what another server applied says nothing about what is too slow here`() throws {
+        var trouble = LaneTrouble()
+        trouble.begin(LaneTroubleTests.lanes([1]), last: [:], .passing, at: now)
+        var at = now
+        func fail() throws -> LaneTrouble.Verdict {
+            at += .seconds(60)
+            let group = try take(&trouble, at: at)
+            return trouble.failed(group, .passing, count: 1, first: 1, isTimeout: true, at: at)
+        }
+        for _ in 0..<4 { _ = try fail() }
+        trouble.applied(5) { $0.number >= 128 }
+        #expect(try fail() == .passOver)
+        trouble.applied(5) { $0.number < 128 }
+        #expect(try fail() == .hold)
+    }
+
+    @Test func `a group that rests is not taken, and those behind it are`() throws {
+        var trouble = LaneTrouble()
+        trouble.begin(LaneTroubleTests.lanes([1]), last: [:], .work, at: now)
+        trouble.begin(LaneTroubleTests.lanes([2]), last: [:], .work, at: now)
+        let at = now + .seconds(60)
+        let taken = trouble.take(at: at) { $0.lanes == LaneTroubleTests.lanes([1]).sorted() }
+        #expect(taken?.lanes == LaneTroubleTests.lanes([2]).sorted())
+        #expect(trouble.take(at: at)?.lanes == LaneTroubleTests.lanes([1]).sorted())
+    }
+
     @Test func `lanes that are lost are forgotten`() {
         var trouble = LaneTrouble()
         trouble.begin(LaneTroubleTests.lanes([1, 2]), last: [:], .work, at: now)

@@ -1,6 +1,6 @@
 /// Where a table lies when the database is a Citus cluster instead of one Postgres: what a statement may join, and what a
 /// transaction may change on one server, follows from it.
-package enum TablePlacement: Sendable, Equatable {
+package enum TablePlacement: String, Sendable, Equatable {
     /// Distributed by `lane`: the rows of a lane are in the same shard in all of these tables.
     case distributed
     /// Whole on each node.
@@ -18,6 +18,11 @@ package enum TablePlacement: Sendable, Equatable {
         }
         return tables
     }()
+
+    /// The tables with this placement, in the order in which they are placed: `lane` is the first one.
+    package static func names(_ placement: TablePlacement) -> [String] {
+        lists.first { $0.0 == placement }?.1 ?? []
+    }
 
     private static let lists: [(TablePlacement, [String])] = [
         (

@@ -72,8 +72,10 @@ extension BulkWork {
     /// Whether an endpoint that takes the events of grants has so many due that what happens now would wait behind more.
     private func isAnyTakerBusy(_ now: Int64, on connection: PostgresConnection) throws -> Bool {
         let type = EventType.nonRenewingPurchase.rawValue
+        // One that fails gets nothing in time anyway, and customers are not to wait for it.
+        let failures = try EndpointHealthTable.failures(on: connection)
         return try EndpointTable.list(on: connection).contains { endpoint in
-            try endpoint.isEnabled && endpoint.format == .revenuecat
+            try endpoint.isEnabled && failures[endpoint.id, default: 0] == 0 && endpoint.format == .revenuecat
                 && endpoint.wants(type: type, app: Grant.app, environment: .production)
                 && isBusy(endpoint.id, now, on: connection)
         }
@@ -104,7 +106,7 @@ extension BulkWork {
             return
         }
         // Whatever may pass is no fault of the customer's.
-        guard error.fault == .work else { return }
+        guard error.fault != .passing, error.fault != .away else { return }
         let page = try bulk.page(
             after: Array(job.cursor.dropFirst(BulkWork.words)), salt: salt, limit: 1, on: connection)
         var done = BulkDone()

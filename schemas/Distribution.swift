@@ -19,7 +19,7 @@ package enum Distribution {
     }
 
     /// All shards are split by lanes: more of them would stay empty.
-    package static let shards = 2...256
+    package static let shards: ClosedRange<Int64> = 2...256
 
     private static let extensionOf = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS is_coordinator"
 

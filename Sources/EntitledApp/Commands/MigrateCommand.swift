@@ -32,7 +32,7 @@ struct MigrateCommand: ParsableCommand {
     private var wait: Duration = Migrator.wait
 
     @Option(
-        "--shards", .integer(2...256, "N"),
+        "--shards", .integer(Distribution.shards, "N"),
         "Distribute the tables over the servers of a Citus cluster, with the lanes in N shards: 2 to 4 for each server that there"
             + " will ever be. Only on the coordinator, and for a new database. Experimental."
     )

@@ -15,6 +15,8 @@ struct BenchmarkOptions: Equatable {
     /// Whether a drain ends with the backlog, not with the notifications before it.
     var drainsBacklog = false
     var retries = 0
+    /// Over how many shards of a cluster the tables are distributed; nil: one Postgres.
+    var shards: Int?
     /// Requests at once, of `send`; healthy consumers, of `neighbours`.
     var inFlight = 100
     var endpoints = 100

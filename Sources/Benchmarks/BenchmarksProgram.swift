@@ -22,7 +22,7 @@ enum BenchmarksProgram {
             SubscribersBenchmark.self,
             HistoryBenchmark.self, CrowdBenchmark.self, GrownBenchmark.self, UpgradeBenchmark.self,
             TracingBenchmark.self,
-            ConsoleBenchmark.self, RivalsBenchmark.self, SoakBenchmark.self,
+            ConsoleBenchmark.self, ClusterBenchmark.self, RivalsBenchmark.self, SoakBenchmark.self,
         ])
 
     /// Runs a command line, without the program's name, as this process. 0: done, 1: it could not be done, 2: wrong use.

@@ -3,7 +3,8 @@ import Glibc
 import Postgres
 import Synchronization
 
-/// A throw-away Postgres for tests. It goes, with its files, when the test process ends, however it ends.
+/// A throw-away Postgres for tests, or the coordinator of a throw-away cluster. It goes, with its files, when the test process
+/// ends, however it ends.
 package final class TestCluster: Sendable {
     private static let made = Result { try TestCluster() }
     private static let number = Atomic<Int>(0)
@@ -16,18 +17,38 @@ package final class TestCluster: Sendable {
     private let cluster: PrivateCluster
     private let watchdog: Watchdog
     package let folder: String
+    /// Where it is a coordinator, the servers that distributed tables lie on.
+    package let servers: [TestCluster]
     /// What migrated databases are copied from.
     let template = MadeOnce<TestDatabase>()
 
-    package init(_ settings: PrivateClusterSettings = .throwAway) throws {
+    /// One Postgres, unless all migrated databases of this process are to be distributed (`TestServers.wantedShards`).
+    package convenience init(_ settings: PrivateClusterSettings = .throwAway) throws {
+        try self.init(settings, servers: TestServers.wantedShards == nil ? 0 : 2)
+    }
+
+    /// - Parameter servers: how many servers a coordinator has beside itself; 0: one Postgres, without the extension.
+    package convenience init(_ settings: PrivateClusterSettings = .throwAway, servers: Int) throws {
+        let others = try (0..<servers).map { _ in try TestCluster(settings, servers: [], isServer: true) }
+        try self.init(settings, servers: others, isServer: servers > 0)
+    }
+
+    private init(_ settings: PrivateClusterSettings, servers: [TestCluster], isServer: Bool) throws {
         folder = try TemporaryFolder.make()
         watchdog = try Watchdog(folder: folder)
+        self.servers = servers
         cluster = try PrivateCluster(stateDirectory: folder, settings: settings)
+        try cluster.start()
+        guard isServer else { return }
+        try TestServers.prepare(url)
+        try cluster.stop()
         try cluster.start()
     }
 
     /// For the maintenance database.
-    package var url: String { cluster.url(database: "postgres") }
+    package var url: String { url(of: "postgres") }
+
+    package func url(of database: String) -> String { cluster.url(database: database) }
 
     /// A new database of this cluster.
     ///
@@ -37,10 +58,14 @@ package final class TestCluster: Sendable {
     package func makeDatabase(in tablespace: String? = nil, from template: TestDatabase? = nil) throws -> TestDatabase {
         let number = TestCluster.number.add(1, ordering: .relaxed).newValue
         let name = "test_\(number)"
-        let connection = try PostgresConnection(PostgresTarget(url: url))
-        try connection.query(
-            "CREATE DATABASE \(name)" + (template.map { " TEMPLATE \($0.name)" } ?? "")
-                + (tablespace.map { " TABLESPACE \($0)" } ?? ""))
+        // A copy lies on the same servers as its template.
+        for server in [self] + servers {
+            let connection = try PostgresConnection(PostgresTarget(url: server.url))
+            try connection.query(
+                "CREATE DATABASE \(name)" + (template.map { " TEMPLATE \($0.name)" } ?? "")
+                    + (tablespace.map { " TABLESPACE \($0)" } ?? ""))
+        }
+        if template == nil, !servers.isEmpty { try TestServers.join([self] + servers, database: name) }
         return TestDatabase(url: cluster.url(database: name), name: name)
     }
 
@@ -53,7 +78,7 @@ package final class TestCluster: Sendable {
         try cluster.start()
     }
 
-    /// As a crash does it, unless another mode is asked for.
+    /// As a crash does it, unless another mode is asked for. A coordinator's servers go on.
     package func stop(_ mode: PrivateCluster.StopMode = .immediate) throws {
         try cluster.stop(mode)
     }

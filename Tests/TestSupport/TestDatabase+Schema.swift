@@ -7,18 +7,47 @@ extension TestCluster {
     /// becomes of the same notifications can be compared.
     ///
     /// It is a copy of one that was migrated once: running all migrations for each test took more time than the tests.
-    package func makeMigratedDatabase(in tablespace: String? = nil) throws -> TestDatabase {
+    ///
+    /// - Parameter shards: over how many shards of the cluster its tables are distributed; nil: they are not.
+    package func makeMigratedDatabase(
+        in tablespace: String? = nil, shards: Int? = TestServers.wantedShards
+    ) throws -> TestDatabase {
         let template = try template.get {
             let template = try makeDatabase()
             let connection = try template.connect()
             _ = try Migrator.migrate(on: connection)
             _ = try connection.query("UPDATE entitled.owner_salt SET salt = 'a salt of tests'")
+            if let shards {
+                _ = try Distribution.distribute(over: shards, on: connection)
+                try close(template)
+            }
             return template
         }
         let database = try makeDatabase(in: tablespace, from: template)
-        // The privileges on the database itself are not copied; the migrator grants them.
+        // The privileges on the database itself and its settings are not copied; the migrator grants the former.
+        if shards != nil {
+            try database.execute("ALTER DATABASE \(database.name) SET citus.multi_shard_modify_mode = 'sequential'")
+        }
         _ = try Migrator.migrate(on: database.connect())
         return database
+    }
+}
+
+extension TestCluster {
+    /// Lets nothing in any more, so that the database can be copied: the extension's own processes would come back.
+    private func close(_ template: TestDatabase) throws {
+        for server in [self] + servers {
+            let connection = try PostgresConnection(PostgresTarget(url: server.url))
+            try connection.query("ALTER DATABASE \(template.name) ALLOW_CONNECTIONS false")
+            try connection.query(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [.text(template.name)])
+            try eventually("nothing is connected to the template") {
+                try connection.query(
+                    "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = $1", [.text(template.name)]
+                )
+                .one().bool(0)
+            }
+        }
     }
 }
 

@@ -49,6 +49,7 @@ extension ValueKind {
     static let facts = ValueKind.integer(6...1_000_000, "N")
     static let customers = ValueKind.integer(1...10_000_000, "N")
     static let purchases = ValueKind.integer(1...20_000_000, "N")
+    static let shards = ValueKind.integer(2...256, "N")
     /// Rows that wait.
     static let waiting = ValueKind.integer(0...10_000_000, "N")
 }

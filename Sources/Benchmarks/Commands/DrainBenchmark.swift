@@ -11,6 +11,8 @@ struct DrainBenchmark: ScenarioCommand {
     @Option("--backlog", .waiting, "Further pending notifications behind the measured ones; default: 0.")
     var backlog = 0
     @Option("--retries", .waiting, "Deliveries that wait for a retry; default: 0.") var retries = 0
+    @Option("--shards", .shards, "Shards of a cluster of three servers (Citus); default: one Postgres.")
+    var shards: Int?
     @Option(.bodies) var bodies: String?
     @Option(.entitled) var entitled: String?
     @Flag(.json) var json
@@ -18,6 +20,6 @@ struct DrainBenchmark: ScenarioCommand {
     var options: BenchmarkOptions {
         BenchmarkOptions(
             count: count, connections: connections, bodies: bodies, entitled: Self.daemon(entitled), backlog: backlog,
-            retries: retries)
+            retries: retries, shards: shards)
     }
 }

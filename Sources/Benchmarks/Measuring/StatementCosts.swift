@@ -1,16 +1,18 @@
 import Base
 import Postgres
+import TestSupport
 
 /// What each statement cost Postgres, as its extension pg_stat_statements counts it.
 enum StatementCosts {
     /// Has a cluster that was started count statements; it is started anew.
-    static func prepare(_ cluster: PrivateCluster) throws {
-        let connection = try PostgresConnection(PostgresTarget(url: cluster.url()))
+    static func prepare(_ cluster: TestCluster) throws {
+        let connection = try PostgresConnection(PostgresTarget(url: cluster.url(of: PrivateCluster.owner)))
         try connection.query("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
         try connection.query("ALTER SYSTEM SET track_io_timing = on")
         try cluster.stop()
         try cluster.start()
-        try PostgresConnection(PostgresTarget(url: cluster.url())).query("CREATE EXTENSION pg_stat_statements")
+        try PostgresConnection(PostgresTarget(url: cluster.url(of: PrivateCluster.owner))).query(
+            "CREATE EXTENSION pg_stat_statements")
     }
 
     /// Forgets what was counted so far.

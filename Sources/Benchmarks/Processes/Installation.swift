@@ -11,11 +11,11 @@ final class Installation {
     /// What apps ask with.
     static let publicKey = "appl_benchmark"
 
-    private let cluster: PrivateCluster
+    private let cluster: TestCluster
     private let program: String
     private let folder: String
     private let configuration: String
-    private let postmaster: pid_t
+    private let postmasters: [pid_t]
     let database: PostgresConnection
 
     /// - Parameters:
@@ -26,28 +26,39 @@ final class Installation {
     ///   - store: where Apple's Server API is; nil: nowhere.
     ///   - telemetry: that section of the configuration; nil: its defaults.
     ///   - countsStatements: whether Postgres counts what each statement costs (`StatementCosts`).
+    ///   - shards: over how many shards of two further servers the tables are distributed; nil: one Postgres.
     init(
         program: String, root: String, folder: String, webhooks: [JSON.Member] = [], store: String? = nil,
-        telemetry: JSON? = nil, countsStatements: Bool = false
+        telemetry: JSON? = nil, countsStatements: Bool = false, shards: Int? = nil
     ) throws {
         self.program = program
         self.folder = folder
         guard access(program, X_OK) == 0 else {
             throw BenchmarkFailure("there is no program \(program); build it: swift build -c release")
         }
-        cluster = try PrivateCluster(stateDirectory: folder, settings: .durableForMeasuring)
-        try cluster.start()
+        cluster = try TestCluster(.durableForMeasuring, servers: shards == nil ? 0 : 2)
+        if shards != nil {
+            try TestServers.join([cluster] + cluster.servers, database: PrivateCluster.owner)
+            let coordinator = try PostgresConnection(PostgresTarget(url: cluster.url))
+            try coordinator.query("ALTER SYSTEM SET citus.recover_2pc_interval = '1d'")
+            try coordinator.query("SELECT pg_reload_conf()")
+        }
         if countsStatements { try StatementCosts.prepare(cluster) }
         configuration = "\(folder)/entitled.json5"
         let serverAPI = try store.map { try Installation.serverAPI($0, folder: folder) }
         let text = Installation.text(
-            url: cluster.url(), root: root, folder: folder, webhooks: webhooks, serverAPI: serverAPI,
+            url: cluster.url(of: PrivateCluster.owner), root: root, folder: folder, webhooks: webhooks,
+            serverAPI: serverAPI,
             telemetry: telemetry)
         try text.write(toFile: configuration)
-        try DaemonProcess.run(["migrate"], program: program, configuration: configuration, folder: folder)
-        database = try PostgresConnection(PostgresTarget(url: cluster.url(), applicationName: "benchmarks"))
-        let lines = try String(contentsOfFile: "\(folder)/postgres/data/postmaster.pid", encoding: .utf8)
-        postmaster = lines.split(separator: "\n").first.flatMap { pid_t($0) } ?? 0
+        let url = cluster.url(of: PrivateCluster.owner)
+        let arguments = ["migrate"] + (shards.map { ["--shards", "\($0)"] } ?? [])
+        try DaemonProcess.run(arguments, program: program, configuration: configuration, folder: folder)
+        database = try PostgresConnection(PostgresTarget(url: url, applicationName: "benchmarks"))
+        postmasters = try ([cluster] + cluster.servers).map { server in
+            let lines = try String(contentsOfFile: "\(server.folder)/postgres/data/postmaster.pid", encoding: .utf8)
+            return lines.split(separator: "\n").first.flatMap { pid_t($0) } ?? 0
+        }
     }
 
     deinit {
@@ -107,23 +118,32 @@ final class Installation {
     }
 
     /// For further connections as the owner, of threads that each have their own.
-    var target: PostgresTarget { PostgresTarget(url: cluster.url(), applicationName: "benchmarks") }
+    var target: PostgresTarget {
+        PostgresTarget(url: cluster.url(of: PrivateCluster.owner), applicationName: "benchmarks")
+    }
 
     /// What Postgres logged.
     func serverLog() throws -> String {
-        try String(contentsOfFile: "\(folder)/postgres/server.log", encoding: .utf8)
+        try String(contentsOfFile: "\(cluster.folder)/postgres/server.log", encoding: .utf8)
     }
 
-    /// Seconds of processor time that Postgres used so far.
-    var postgresCPU: Double { ProcessUsage.treeCPU(of: postmaster) }
+    /// Seconds of processor time that Postgres used so far, on all servers.
+    var postgresCPU: Double { postmasters.reduce(0) { $0 + ProcessUsage.treeCPU(of: $1) } }
 
     /// Bytes in memory of Postgres' processes together.
-    var postgresMemory: Double { ProcessUsage.treeMemory(of: postmaster) }
+    var postgresMemory: Double { postmasters.reduce(0) { $0 + ProcessUsage.treeMemory(of: $1) } }
 
     // MARK: - Looking into the database
 
     func number(_ sql: String) throws -> Int64 {
         try database.query(sql).one().int(ColumnName(place: 0))
+    }
+
+    /// Transactions that were prepared on a server so far, since a commit changed several; none on one Postgres.
+    func twoPhaseCommits() throws -> Double {
+        guard !cluster.servers.isEmpty else { return 0 }
+        // Each leaves a row until recovery looks for it, which is long after a measurement.
+        return Double(try number("SELECT count(*) FROM pg_dist_transaction"))
     }
 
     /// Waits until the query gives 0, asking rarely enough to cost little; the moment when it did.

@@ -4,7 +4,7 @@ import TestSupport
 enum BenchmarkScenario {
     case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, history, crowd, grown, upgrade,
         tracing,
-        console, rivals
+        console, cluster, rivals
 
     /// Runs the scenario in a folder of its own, which goes at the end.
     func run(_ options: BenchmarkOptions) throws -> BenchmarkReport {
@@ -36,6 +36,7 @@ enum BenchmarkScenario {
             case .grown: return try GrownScenario(options: options, folder: folder).run()
             case .rivals: return try RivalScenario(options: options, folder: folder).run()
             case .console: return try ConsoleScenario(options: options, folder: folder).run()
+            case .cluster: return try ClusterScenario(options: options, requests: requests(options.count)).run()
             case .upgrade: return try UpgradeScenario(options: options).run()
             }
         }

@@ -9,10 +9,16 @@ struct DrainScenario {
     let folder: String
 
     func run() throws -> BenchmarkReport {
-        let installation = try Installation(program: options.entitled, root: requests.root, folder: folder)
+        let installation = try Installation(
+            program: options.entitled, root: requests.root, folder: folder, shards: options.shards)
         let ingest = try installation.start("ingest")
         let load = LoadGenerator(requests: requests, address: try ingest.address(), connections: options.connections)
+        let preparedBefore = try installation.twoPhaseCommits()
+        let ingestBefore = installation.postgresCPU
+        let began = ContinuousClock.now
         let outcome = try load.run(0..<requests.count)
+        let (ingestElapsed, ingestAfter) = (ContinuousClock.now - began, installation.postgresCPU)
+        let ingestUsage = ingest.usage
         ingest.end()
         let last = try installation.number("SELECT max(seq) FROM entitled.pending")
         try fill(installation)
@@ -34,6 +40,9 @@ struct DrainScenario {
 
         var report = BenchmarkReport("drain")
         let applied = Double(max(1, outcome.accepted))
+        report.add("accepted_per_second", applied / ingestElapsed.seconds, "1/s")
+        report.add("ingest_cpu", ingestUsage.cpu * 1e6 / applied, "µs CPU each")
+        report.add("ingest_postgres_cpu", (ingestAfter - ingestBefore) * 1e6 / applied, "µs CPU each")
         report.add("applied", applied, "notifications")
         report.add("backlog_behind", Double(options.backlog), "notifications")
         report.add("waiting_retries", Double(options.retries), "deliveries")
@@ -45,6 +54,9 @@ struct DrainScenario {
         report.add("wal_bytes", writes.walBytes / finished, "bytes each")
         report.add("dead_tuples", writes.deadTuples / finished, "rows each")
         report.add("worker_resident", usage.peakResident / 1e6, "MB", wanted: "P7 ≤ 128")
+        report.add(
+            "two_phase_commits", (try installation.twoPhaseCommits() - preparedBefore) / finished,
+            "prepared transactions each")
         let held = try installation.number("SELECT count(*) FROM entitled.held_notification")
         report.add("held", Double(held), "notifications", wanted: "0")
         report.detail("complaints", .strings(worker.complaints))

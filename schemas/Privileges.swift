@@ -65,13 +65,15 @@ package enum Privileges {
     package static let tables: [Table] =
         log + lanes + purchases + customers + events + endpoints + refunds + jobs + deletions + accounts + reports
 
-    /// The ingest role is the public one: it appends, and reads the columns that deduplication returns.
+    /// The ingest role is the public one: it appends, and reads the columns that deduplication returns, and the lanes of keys, by
+    /// which a cluster finds the server that confirms them.
     private static let log = [
         Table("schema_version", ingest: version, worker: version, api: version),
         Table("migration_step", worker: [.select], api: [.select]),
         Table("jws_header", ingest: [.insert, .select(columns: "id")], worker: everything, api: [.select, .insert]),
         Table(
-            "notification_key", ingest: [.insert, .select(columns: "seq")], worker: everything, api: [.select, .insert]),
+            "notification_key", ingest: [.insert, .select(columns: "seq", "lane")], worker: everything,
+            api: [.select, .insert]),
         Table("notification", ingest: [.insert], worker: everything, api: [.select, .insert]),
         // The worker looks into it before it makes a day.
         Table("notification_default", worker: [.select], api: []),

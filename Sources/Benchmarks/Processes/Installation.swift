@@ -130,6 +130,9 @@ final class Installation {
     /// Seconds of processor time that Postgres used so far, on all servers.
     var postgresCPU: Double { postmasters.reduce(0) { $0 + ProcessUsage.treeCPU(of: $1) } }
 
+    /// The same of the server that clients connect to.
+    var coordinatorCPU: Double { postmasters.first.map { ProcessUsage.treeCPU(of: $0) } ?? 0 }
+
     /// Bytes in memory of Postgres' processes together.
     var postgresMemory: Double { postmasters.reduce(0) { $0 + ProcessUsage.treeMemory(of: $1) } }
 

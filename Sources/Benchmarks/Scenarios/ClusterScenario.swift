@@ -10,8 +10,8 @@ struct ClusterScenario {
     private static let shards = [2, 4]
     /// Rates first, then what a notification costs.
     private static let figures = [
-        "accepted_per_second", "applied_per_second", "ingest_cpu", "ingest_postgres_cpu", "worker_cpu", "postgres_cpu",
-        "two_phase_commits",
+        "accepted_per_second", "applied_per_second", "ingest_cpu", "ingest_postgres_cpu", "ingest_coordinator_cpu",
+        "worker_cpu", "postgres_cpu", "coordinator_cpu", "two_phase_commits",
     ]
 
     func run() throws -> BenchmarkReport {

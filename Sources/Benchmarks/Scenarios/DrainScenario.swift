@@ -14,10 +14,11 @@ struct DrainScenario {
         let ingest = try installation.start("ingest")
         let load = LoadGenerator(requests: requests, address: try ingest.address(), connections: options.connections)
         let preparedBefore = try installation.twoPhaseCommits()
-        let ingestBefore = installation.postgresCPU
+        let (ingestBefore, coordinatorBefore) = (installation.postgresCPU, installation.coordinatorCPU)
         let began = ContinuousClock.now
         let outcome = try load.run(0..<requests.count)
         let (ingestElapsed, ingestAfter) = (ContinuousClock.now - began, installation.postgresCPU)
+        let ingestCoordinator = installation.coordinatorCPU - coordinatorBefore
         let ingestUsage = ingest.usage
         ingest.end()
         let last = try installation.number("SELECT max(seq) FROM entitled.pending")
@@ -25,7 +26,7 @@ struct DrainScenario {
         _ = try installation.database.query("ANALYZE")
         _ = try installation.database.query("CHECKPOINT")
 
-        let postgresBefore = installation.postgresCPU
+        let (postgresBefore, drainBefore) = (installation.postgresCPU, installation.coordinatorCPU)
         let writesBefore = try DatabaseWrites(installation.database)
         let worker = try installation.start("worker")
         _ = try worker.find("lanes") { $0["message"]?.stringValue == "lanes gained" ? true : nil }
@@ -33,6 +34,7 @@ struct DrainScenario {
         let measured = options.drainsBacklog ? Self.left : "SELECT count(*) FROM entitled.pending WHERE seq <= \(last)"
         let elapsed = try installation.waitForNone(measured) - started
         let (usage, postgresAfter) = (worker.usage, installation.postgresCPU)
+        let drainCoordinator = installation.coordinatorCPU - drainBefore
         worker.end()
         let writes = try DatabaseWrites(installation.database).since(writesBefore)
         // What stood behind was worked on meanwhile, too.
@@ -43,6 +45,7 @@ struct DrainScenario {
         report.add("accepted_per_second", applied / ingestElapsed.seconds, "1/s")
         report.add("ingest_cpu", ingestUsage.cpu * 1e6 / applied, "µs CPU each")
         report.add("ingest_postgres_cpu", (ingestAfter - ingestBefore) * 1e6 / applied, "µs CPU each")
+        report.add("ingest_coordinator_cpu", ingestCoordinator * 1e6 / applied, "µs CPU each, of these")
         report.add("applied", applied, "notifications")
         report.add("backlog_behind", Double(options.backlog), "notifications")
         report.add("waiting_retries", Double(options.retries), "deliveries")
@@ -51,6 +54,7 @@ struct DrainScenario {
         report.add("finished", finished, "notifications, with those of the backlog")
         report.add("worker_cpu", usage.cpu * 1e6 / applied, "µs CPU each")
         report.add("postgres_cpu", (postgresAfter - postgresBefore) * 1e6 / applied, "µs CPU each")
+        report.add("coordinator_cpu", drainCoordinator * 1e6 / applied, "µs CPU each, of these")
         report.add("wal_bytes", writes.walBytes / finished, "bytes each")
         report.add("dead_tuples", writes.deadTuples / finished, "rows each")
         report.add("worker_resident", usage.peakResident / 1e6, "MB", wanted: "P7 ≤ 128")

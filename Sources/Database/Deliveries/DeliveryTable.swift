@@ -87,8 +87,7 @@ package enum DeliveryTable {
     }
 
     private static let late = """
-        SELECT count(*) FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
-            e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+        SELECT count(*) FROM \(EndpointStates.source(from: 5)) CROSS JOIN unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT 1 FROM entitled.delivery
             WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
@@ -103,7 +102,9 @@ package enum DeliveryTable {
         in lanes: [Lane], before instant: Int64, now: Int64, eachAtMost limit: Int, on connection: PostgresConnection
     ) throws -> Int64 {
         try connection.query(
-            late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(now), .int8(Int64(limit))]
+            late,
+            [.int2s(lanes.map(\.number)), .int8(instant), .int8(now), .int8(Int64(limit))]
+                + EndpointStates.parameters(on: connection)
         ).one().int("count")
     }
 
@@ -114,8 +115,7 @@ package enum DeliveryTable {
             -- From the endpoints, so that what is rightly held costs nothing. What is blocked stays so while its endpoint
             -- is disabled: what it waits for is held.
             SELECT d.lane, d.id, d.state, e.removed_ms IS NOT NULL AS is_removed
-            FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
-                e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+            FROM \(EndpointStates.source(from: 4)) CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 /* cluster: SELECT lane, id, state FROM entitled.delivery
                 WHERE lane = owned.lane AND lane = ANY($1::int2[]) AND endpoint = e.id AND (
@@ -142,8 +142,7 @@ package enum DeliveryTable {
     private static let free = """
         WITH stale AS MATERIALIZED (
             SELECT d.lane, d.id, e.removed_ms IS NOT NULL AS is_removed
-            FROM /* cluster: (SELECT * FROM entitled.endpoint OFFSET 0) for: */entitled.endpoint/* end */
-                e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+            FROM \(EndpointStates.source(from: 4)) CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 SELECT lane, id FROM entitled.delivery
                 WHERE lane = owned.lane /* cluster: AND lane = ANY($1::int2[]) */
@@ -169,9 +168,9 @@ package enum DeliveryTable {
     package static func followEndpoints(
         in lanes: [Lane], removedSince: Int64? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> Int {
-        let parameters: [PostgresValue] = [
-            .int2s(lanes.map(\.number)), .int8(now), .int8(removedSince ?? now - recently),
-        ]
+        let parameters: [PostgresValue] =
+            [.int2s(lanes.map(\.number)), .int8(now), .int8(removedSince ?? now - recently)]
+            + (try EndpointStates.parameters(on: connection))
         return try connection.query(follow, parameters).count + connection.query(free, parameters).count
     }
 

@@ -56,6 +56,8 @@ package struct NotificationInserter {
     /// What this connection has put there: another one may lead to another server, which may have lost it.
     private var knownHeaders: Set<[UInt8]> = []
     private var knownTo: UInt64?
+    /// On a cluster: see `isApplied(on:)`.
+    private var isApplied = false
 
     /// Headers kept in mind; Apple has one or two at a time.
     private static let headerLimit = 1000
@@ -71,38 +73,48 @@ package struct NotificationInserter {
     package mutating func insert(
         _ notifications: [NewNotification], on connection: PostgresConnection
     ) throws -> [InsertResult] {
-        let headers = newHeaders(of: notifications, on: connection)
+        let headers = try newHeaders(of: notifications, on: connection)
         let now = clock.now()
-        let numbers = notifications.map { _ in sequence.next() }
-        let rows = try connection.query(
-            NotificationInserter.insert,
-            [
-                .int2s(notifications.map(\.lane.number)), .int8s(numbers), .texts(notifications.map(\.identity.app)),
-                .int2s(notifications.map(\.identity.environment.code)), .uuids(notifications.map(\.identity.key)),
-                .texts(notifications.map(\.identity.uuid)), .texts(notifications.map(\.type)),
-                .texts(notifications.map(\.subtype)), .texts(notifications.map(\.originalTransactionID)),
-                .int8s(notifications.map(\.signedDate)), .int8s(notifications.map { _ in now }),
-                .int2s(notifications.map(\.source.rawValue)), .uuids(notifications.map(\.stored.headerID)),
-                .byteas(notifications.map(\.stored.payload)), .byteas(notifications.map(\.stored.signature)),
-                .uuids(headers.map(\.key)), .byteas(headers.map(\.value)),
-            ])
+        let numbered = notifications.map { Numbered(notification: $0, seq: sequence.next(), received: now) }
+        let fresh =
+            connection.isCluster
+            ? try NotificationInserter.insertTogether(numbered, headers: headers, isApplied: isApplied, on: connection)
+            : try NotificationInserter.insertAtOnce(numbered, headers: headers, on: connection)
         if knownHeaders.count >= NotificationInserter.headerLimit {
             knownHeaders.removeAll()
         }
         knownHeaders.formUnion(headers.keys)
-        var fresh: Set<Int64> = []
-        for row in rows {
-            fresh.insert(try row.int("seq"))
-        }
-        if fresh.isEmpty { try connection.query(NotificationInserter.confirm) }
-        return numbers.map { fresh.contains($0) ? .accepted : .duplicate }
+        return numbered.map { fresh.contains($0.seq) ? .accepted : .duplicate }
+    }
+
+    private static func insertAtOnce(
+        _ numbered: [Numbered], headers: [[UInt8]: [UInt8]], on connection: PostgresConnection
+    ) throws -> Set<Int64> {
+        let notifications = numbered.map(\.notification)
+        let rows = try connection.query(
+            insert,
+            [
+                .int2s(notifications.map(\.lane.number)), .int8s(numbered.map(\.seq)),
+                .texts(notifications.map(\.identity.app)), .int2s(notifications.map(\.identity.environment.code)),
+                .uuids(notifications.map(\.identity.key)), .texts(notifications.map(\.identity.uuid)),
+                .texts(notifications.map(\.type)), .texts(notifications.map(\.subtype)),
+                .texts(notifications.map(\.originalTransactionID)), .int8s(notifications.map(\.signedDate)),
+                .int8s(numbered.map(\.received)), .int2s(notifications.map(\.source.rawValue)),
+                .uuids(notifications.map(\.stored.headerID)), .byteas(notifications.map(\.stored.payload)),
+                .byteas(notifications.map(\.stored.signature)), .uuids(headers.map(\.key)),
+                .byteas(headers.map(\.value)),
+            ])
+        let fresh = Set(try rows.map { try $0.int("seq") })
+        if fresh.isEmpty { try connection.query(confirm) }
+        return fresh
     }
 
     private mutating func newHeaders(
         of notifications: [NewNotification], on connection: PostgresConnection
-    ) -> [[UInt8]: [UInt8]] {
+    ) throws -> [[UInt8]: [UInt8]] {
         if knownTo != connection.serial {
             knownHeaders.removeAll()
+            isApplied = connection.isCluster ? try NotificationInserter.isApplied(on: connection) : false
             knownTo = connection.serial
         }
         var headers: [[UInt8]: [UInt8]] = [:]

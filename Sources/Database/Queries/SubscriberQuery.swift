@@ -2,8 +2,8 @@ import Base
 import Postgres
 import Subscriptions
 
-/// Reads customers for their documents, many at once: one statement that locks nothing, and a second one where a purchase
-/// has no snapshot that fits.
+/// Reads customers for their documents, many at once: one statement that locks nothing (two on a cluster), and another one
+/// where a purchase has no snapshot that fits.
 package struct SubscriberQuery: Sendable {
     private let foldSettings: FoldSettings
     private let codec: SnapshotCodec
@@ -47,8 +47,8 @@ package struct SubscriberQuery: Sendable {
     /// `OFFSET 0` keeps the planner from joining the tables as wholes: without statistics it would, and read all of them.
     private static let select = """
         SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms AS noted_ms, every.ids,
-            p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body,
             c.original_application_version, c.app_purchased_ms, every.attributes, named.last_seen_ms, every.others_seen
+            /* cluster: for: */, p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body/* end */
         FROM unnest($1::text[]) WITH ORDINALITY AS t(wanted, place)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -58,7 +58,7 @@ package struct SubscriberQuery: Sendable {
                 \(AttributeTable.column(ofCustomer: "c.original_app_user_id")) AS attributes
             FROM entitled.app_user_id a WHERE a.original_app_user_id = c.original_app_user_id OFFSET 0
         ) every
-        LEFT JOIN LATERAL (
+        /* cluster: for: */LEFT JOIN LATERAL (
             SELECT lane, app, environment, original_transaction_id, version, updated_ms FROM entitled.purchase
             WHERE owner = ANY(every.ids) OFFSET 0
         ) p ON true
@@ -67,7 +67,17 @@ package struct SubscriberQuery: Sendable {
             WHERE kept.lane = p.lane AND kept.original_transaction_id = p.original_transaction_id
                 AND kept.app = p.app AND kept.environment = p.environment AND kept.version = p.version
                 AND kept.updated_ms = p.updated_ms OFFSET 0
-        ) s ON true
+        ) s ON true/* end */
+        """
+
+    /// What follows on a cluster, which does not join customers with what is distributed.
+    private static let selectOwned = """
+        SELECT p.owner, p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body
+        FROM entitled.purchase p
+        LEFT JOIN entitled.purchase_snapshot s ON s.lane = p.lane
+            AND s.original_transaction_id = p.original_transaction_id AND s.app = p.app
+            AND s.environment = p.environment AND s.version = p.version AND s.updated_ms = p.updated_ms
+        WHERE p.owner = ANY($1::text[])
         """
 
     /// A purchase without a snapshot that fits.
@@ -83,24 +93,42 @@ package struct SubscriberQuery: Sendable {
         var found = [Found?](repeating: nil, count: ids.count)
         guard !ids.isEmpty else { return found }
         var missing: [Missing] = []
+        var owners: [String: [Int]] = [:]
         for row in try connection.read(SubscriberQuery.select, [.texts(ids)]) {
             let place = Int(try row.int("place")) - 1
             guard found.indices.contains(place) else { continue }
             var customer = try found[place] ?? SubscriberQuery.customer(row)
-            if let key = try SubscriberQuery.key(row) {
-                if let body = try row.optionalBytes("body"), let snapshot = codec.snapshot(body, of: key) {
-                    customer.snapshots.append(snapshot)
-                } else {
-                    missing.append(
-                        Missing(
-                            place: place, key: key, version: try row.int("version"), updated: try row.int("updated_ms"))
-                    )
-                }
+            if connection.isCluster {
+                for id in customer.appUserIDs { owners[id, default: []].append(place) }
+            } else {
+                try add(row, at: place, to: &customer, &missing)
             }
             found[place] = customer
         }
+        if !owners.isEmpty {
+            for row in try connection.read(SubscriberQuery.selectOwned, [.texts(Array(owners.keys))]) {
+                for place in owners[try row.text("owner")] ?? [] {
+                    guard var customer = found[place] else { continue }
+                    try add(row, at: place, to: &customer, &missing)
+                    found[place] = customer
+                }
+            }
+        }
         try make(missing, for: &found, on: connection)
         return found
+    }
+
+    /// The purchase of the row, if there is one.
+    private func add(
+        _ row: PostgresRow, at place: Int, to customer: inout Found, _ missing: inout [Missing]
+    ) throws {
+        guard let key = try SubscriberQuery.key(row) else { return }
+        if let body = try row.optionalBytes("body"), let snapshot = codec.snapshot(body, of: key) {
+            customer.snapshots.append(snapshot)
+        } else {
+            missing.append(
+                Missing(place: place, key: key, version: try row.int("version"), updated: try row.int("updated_ms")))
+        }
     }
 
     private static func customer(_ row: PostgresRow) throws -> Found {

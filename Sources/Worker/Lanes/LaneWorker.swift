@@ -88,6 +88,10 @@ package final class LaneWorker: Service {
     private static let shortestRest = Duration.milliseconds(2)
     private static let longestRest = Duration.milliseconds(40)
 
+    /// A turn that finds nothing asks each group of lanes, and each question costs the coordinator of a cluster as much as one Postgres
+    /// needs for ten: many groups are asked less often.
+    private var longestRest: Duration { LaneWorker.longestRest * min(5, grouping.known?.count ?? 1) }
+
     private func run(_ loop: Loop) {
         let engine = engine { [self] in ring() }
         var turn = LaneCycle(
@@ -97,7 +101,7 @@ package final class LaneWorker: Service {
         var rest = LaneWorker.shortestRest
         loop.run {
             let wasBusy = take(&turn)
-            rest = wasBusy ? LaneWorker.shortestRest : min(rest * 1.5, LaneWorker.longestRest)
+            rest = wasBusy ? LaneWorker.shortestRest : min(rest * 1.5, longestRest)
             return .after(rest)
         }
         finish(&turn, engine)

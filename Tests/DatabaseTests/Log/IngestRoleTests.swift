@@ -84,7 +84,8 @@ import Testing
         }
         #expect(
             readable == [
-                "jws_header.id", "notification_key.seq", "pending.seq", "schema_version.oldest_program",
+                "jws_header.id", "notification_key.lane", "notification_key.seq", "pending.seq",
+                "schema_version.oldest_program",
                 "schema_version.version",
             ])
     }

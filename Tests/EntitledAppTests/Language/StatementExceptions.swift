@@ -83,9 +83,6 @@ enum StatementExceptions {
         Database/Deliveries/DeliveryRepair
             rows: local
         Database/Deliveries/DeliveryTable
-            follow: local
-            free: local
-            late: local
         Database/Deliveries/EndpointLatency
             select: lateral
             selectAll: lateral
@@ -203,8 +200,6 @@ enum StatementExceptions {
             workers: everyLane, local
         Database/Queries/PurchaseQuery
             select: everyLane, local
-        Database/Queries/SubscriberQuery
-            select: lateral, local
         Database/Queries/WaitingPurchase
             select: lateral
         EntitledApp/Doctor/Checks/ClockChecks
@@ -271,6 +266,8 @@ enum StatementExceptions {
             selectBought: everyLane
             selectScopes: everyLane
             selectTogether: everyLane
+        Database/Queries/SubscriberQuery
+            selectOwned: everyLane
         Database/Reports/ReportOverview
             money: everyLane
         Duties/Replay/DeadLetterScan

@@ -51,28 +51,41 @@ extension NotificationInserter {
         let received: Int64
     }
 
-    /// Puts notifications of lanes that lie together there, in one commit of one server, or in the transaction that has begun.
+    /// Puts them there, those of lanes that lie together in one commit of their server, or all in the transaction that has begun.
     ///
     /// - Parameters:
     ///   - headers: those that may be new.
     ///   - isApplied: as `isApplied(on:)` says.
     /// - Returns: the numbers of those that are new.
-    static func insertTogether(
+    /// - Throws: as `insert`; some may be stored.
+    static func insertByGroup(
         _ numbered: [Numbered], headers: [[UInt8]: [UInt8]], isApplied: Bool, on connection: PostgresConnection
     ) throws -> Set<Int64> {
+        let opening = durability(isApplied: isApplied)
         if !headers.isEmpty {
-            try connection.query(insertHeaders, [.uuids(headers.map(\.key)), .byteas(headers.map(\.value))])
+            let statement = PostgresStatement(
+                insertHeaders, [.uuids(headers.map(\.key)), .byteas(headers.map(\.value))])
+            if connection.isInTransaction {
+                _ = try connection.queryBatch([statement])
+            } else {
+                try connection.transaction(opening: opening + [statement]) { _ in }
+            }
         }
-        // In one order, so that two processes with the same notifications wait for each other.
-        let rows = numbered.sorted {
-            $0.notification.identity.key.lexicographicallyPrecedes($1.notification.identity.key)
-        }
-        let first = PostgresStatement(insertKeys(rows.count), keys(rows))
-        guard !connection.isInTransaction else {
-            return try insertRest(of: rows, known: connection.queryBatch([first]), last: [], on: connection)
-        }
-        return try connection.transaction(opening: durability(isApplied: isApplied) + [first]) { answers in
-            try insertRest(of: rows, known: answers, last: [PostgresStatement("COMMIT")], on: connection)
+        return try connection.laneGroups.split(numbered) { $0.notification.lane }.reduce(into: []) { fresh, part in
+            // In one order, so that two processes with the same notifications wait for each other.
+            let rows = part.elements.sorted {
+                $0.notification.identity.key.lexicographicallyPrecedes($1.notification.identity.key)
+            }
+            let first = PostgresStatement(insertKeys(rows.count), keys(rows))
+            if connection.isInTransaction {
+                fresh.formUnion(
+                    try insertRest(of: rows, known: connection.queryBatch([first]), last: [], on: connection))
+            } else {
+                try connection.transaction(opening: opening + [first]) { answers in
+                    fresh.formUnion(
+                        try insertRest(of: rows, known: answers, last: [PostgresStatement("COMMIT")], on: connection))
+                }
+            }
         }
     }
 

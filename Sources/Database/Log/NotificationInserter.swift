@@ -78,7 +78,7 @@ package struct NotificationInserter {
         let numbered = notifications.map { Numbered(notification: $0, seq: sequence.next(), received: now) }
         let fresh =
             connection.isCluster
-            ? try NotificationInserter.insertTogether(numbered, headers: headers, isApplied: isApplied, on: connection)
+            ? try NotificationInserter.insertByGroup(numbered, headers: headers, isApplied: isApplied, on: connection)
             : try NotificationInserter.insertAtOnce(numbered, headers: headers, on: connection)
         if knownHeaders.count >= NotificationInserter.headerLimit {
             knownHeaders.removeAll()

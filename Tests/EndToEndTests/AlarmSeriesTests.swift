@@ -21,6 +21,8 @@ struct AlarmSeriesTests {
         Metric.privateDatabaseRestarts.name: "only `run` with its own Postgres has one",
         Metric.subscriptions.name: "only with reports.refresh, after the first refresh; 0 would be wrong",
         Metric.monthlyRevenue.name: "as subscriptions",
+        Metric.clusterServers.name: "only where tables are distributed over several servers",
+        Metric.clusterPreparedSeconds.name: "as clusterServers",
     ]
 
     /// What a worker measures at its first look.

@@ -49,6 +49,15 @@ extension Alarm {
             "EntitledDatabaseReturnPending", .ticket, [.databaseReturnPending],
             "max(\(Metric.databaseReturnPending.name)) > 0", for: "30m",
             "The database went back, and Apple's history is still not scanned to the end."),
+        Alarm(
+            "EntitledClusterServerAway", .page, [.clusterServers],
+            #"max by (server)(\#(Metric.clusterServers.name){state="away"}) > 0"#, for: "2m",
+            "The server {{ $labels.server }} of the cluster does not answer the coordinator; its lanes wait."),
+        Alarm(
+            "EntitledPreparedTransactionsLeft", .ticket, [.clusterPreparedSeconds],
+            "max by (server)(\(Metric.clusterPreparedSeconds.name)) > 300",
+            "A transaction that was prepared on {{ $labels.server }} {{ $value | humanizeDuration }} ago has not ended; its locks"
+                + " stay."),
     ]
 
     // MARK: - Ingest

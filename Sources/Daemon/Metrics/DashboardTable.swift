@@ -1,7 +1,8 @@
 /// What operators look at, from Apple's notification to the consumer's answer.
 extension Dashboard {
     package static let operators = Dashboard(
-        title: "entitled", uid: "entitled", rows: [now, arriving, applying, sending, answering, keeping, processes])
+        title: "entitled", uid: "entitled",
+        rows: [now, arriving, applying, sending, answering, keeping, processes, cluster])
 
     private static func rate(_ metric: Metric, by labels: String) -> String {
         "sum by (\(labels)) (rate(\(metric.name)[$__rate_interval]))"
@@ -155,4 +156,30 @@ extension Dashboard {
                 ("count(count by (version, revision) (\(Metric.buildInfo.name)))", "versions"),
                 ("count(count_values(\"value\", \(Metric.configurationHash.name)))", "configurations")),
         ])
+
+    private static let cluster = Row(
+        title: "Several servers",
+        panels: [
+            .graph(
+                "Servers", unit: "short", "Servers of the cluster by state; none on one Postgres.",
+                ("sum by (state) (max by (server, state) (\(Metric.clusterServers.name)))", "{{state}}")),
+            .graph(
+                "Shards", unit: "short", "Shards of lanes, by server.",
+                ("max by (server) (\(Metric.clusterShards.name))", "{{server}}")),
+            .graph(
+                "Size", unit: "bytes", "The database on each server.",
+                ("max by (server) (\(Metric.clusterBytes.name))", "{{server}}")),
+            .graph(
+                "Oldest prepared transaction", unit: "s", "Of each server; over a minute is too long.",
+                ("max by (server) (\(Metric.clusterPreparedSeconds.name))", "{{server}}")),
+            .graph(
+                "For each notification", unit: "short",
+                "Statements of all processes, and transactions that servers prepared, divided by the notifications that are applied.",
+                (perNotification("sum(rate(\(Metric.databaseStatements.name)[$__rate_interval]))"), "statements"),
+                (perNotification("max(rate(\(Metric.clusterPrepares.name)[$__rate_interval]))"), "prepared")),
+        ])
+
+    private static func perNotification(_ rate: String) -> String {
+        "\(rate) / sum(rate(\(Metric.notifications.name)[$__rate_interval]))"
+    }
 }

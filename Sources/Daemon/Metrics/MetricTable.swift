@@ -1,7 +1,7 @@
 /// Every metric of every process. What several workers have adds up, unless its meaning says otherwise: each speaks of
 /// its own lanes.
 extension Metric {
-    package static let all: [Metric] = arriving + waiting + sending + asking + keeping + listening
+    package static let all: [Metric] = arriving + waiting + sending + asking + keeping + listening + cluster
 
     // MARK: - What arrives
 

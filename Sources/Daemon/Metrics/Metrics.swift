@@ -68,6 +68,9 @@ package final class Metrics: Sendable {
         }
     }
 
+    /// Sets a counter that is counted elsewhere, and only grows there.
+    package func total(_ metric: Metric, _ value: Double, _ labels: Labels = [:]) { gauge(metric, value, labels) }
+
     /// Takes away all values of a gauge that this process does not know any more.
     package func remove(_ metric: Metric) {
         families.withLock { $0[metric.name] = nil }

@@ -160,6 +160,7 @@ struct Composition {
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
             try reportDuty.map { try service($0) },
+            try service(ClusterDuty(logger: logger, metrics: metrics)),
         ].compactMap { $0 }
     }
 
@@ -250,6 +251,7 @@ struct Composition {
             [
                 "version": Version.current, "revision": BuildIdentity.revision ?? "", "build": BuildIdentity.id ?? "",
             ])
+        metrics.collect { $0.total(.databaseStatements, Double(PostgresConnection.statements)) }
         var settings = HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description)
         settings.inherited = inherited
         return HTTPServer(

@@ -45,6 +45,11 @@ package enum ClusterText {
 extension PostgresConnection {
     private static let coordinates = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS is_coordinator"
 
+    /// Whether the database can be the coordinator of a cluster: it has the extension.
+    package func isCoordinator() throws -> Bool {
+        try query(PostgresConnection.coordinates).one().bool("is_coordinator")
+    }
+
     private static let distributes = """
         SELECT EXISTS (
             SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid = to_regclass($1) AND partmethod = 'h'
@@ -66,7 +71,7 @@ extension PostgresConnection {
     /// - Parameter count: of the numbers, which begin at 0.
     /// - Throws: `PostgresError`, also where the cluster knows no shard for a number.
     package func findShards(of table: String, count: Int) throws {
-        guard try query(PostgresConnection.coordinates).one().bool("is_coordinator"),
+        guard try isCoordinator(),
             try query(PostgresConnection.distributes, [.text(table)]).one().bool("is_distributed")
         else {
             shards = []

@@ -8,6 +8,10 @@ import Synchronization
 /// once for a session (`read`) are run unplanned where it does.
 package final class PostgresConnection {
     private static let serials = Atomic<UInt64>(0)
+    private static let sent = Atomic<UInt64>(0)
+
+    /// How many statements this process has sent to databases: those of a batch one by one, BEGIN and COMMIT included, scripts not.
+    package static var statements: UInt64 { sent.load(ordering: .relaxed) }
 
     let handle: OpaquePointer
     /// Tells this connection from every other one of this process, also from those that are gone.
@@ -164,9 +168,10 @@ package final class PostgresConnection {
         return true
     }
 
-    /// What the server is sent.
+    /// What the server is sent; asked once for each statement that is.
     func text(of sql: String) throws(PostgresError) -> String {
         try check(sql)
+        PostgresConnection.sent.wrappingAdd(1, ordering: .relaxed)
         return isCluster ? ClusterText.of(sql) : sql
     }
 

@@ -146,6 +146,25 @@ struct AlarmCase {
             "EntitledPrivateDatabaseEnded", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
         counter("EntitledDatabaseReturned", #"entitled_database_returns_total{reason="number"}"#, within: 60),
         gauge("EntitledDatabaseReturnPending", "entitled_database_return_pending", 1, 0, at: 40),
+        AlarmCase(
+            "EntitledClusterServerAway",
+            fires: [
+                [
+                    #"entitled_cluster_servers{server="a:5432",state="away",instance="a"}"#: "1x60",
+                    #"entitled_cluster_servers{server="a:5432",state="up",instance="a"}"#: "0x60",
+                ]
+            ],
+            silent: [
+                [
+                    #"entitled_cluster_servers{server="a:5432",state="away",instance="a"}"#: "0x60",
+                    #"entitled_cluster_servers{server="a:5432",state="up",instance="a"}"#: "1x60",
+                    #"entitled_cluster_servers{server="b:5432",state="disabled",instance="a"}"#: "1x60",
+                ],
+                // It was away for a minute.
+                [#"entitled_cluster_servers{server="a:5432",state="away"}"#: "0x28 1 0x30"], [:],
+            ]),
+        gauge(
+            "EntitledPreparedTransactionsLeft", #"entitled_cluster_prepared_oldest_seconds{server="a:5432"}"#, 301, 300),
     ]
 
     private static let arriving = [

@@ -237,6 +237,8 @@ enum StatementExceptions {
         Database/Changes/ChangeVersions
             ids: everyLane
             purchases: everyLane
+        Database/Cluster/ClusterMember
+            list: everyLane
         Database/Customers/AccountLookTable
             count: everyLane
             isDue: everyLane

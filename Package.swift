@@ -76,7 +76,7 @@ let modules: [Target] = [
             "MigrationPlan.swift",
             "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
             "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift", "AnalystRole.swift",
-            "TablePlacement.swift", "Distribution.swift",
+            "TablePlacement.swift", "Distribution.swift", "ClusterState.swift",
         ]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
     .target(

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Daemon
+import Database
 
 /// `entitled doctor`.
 package struct DoctorCommand: ReadingCommand, RemoteCommand {
@@ -16,6 +17,8 @@ package struct DoctorCommand: ReadingCommand, RemoteCommand {
     @Flag("--offline", "Skip the checks that query Apple.") private var isOffline: Bool
     /// How long Apple's test notification may take; it comes within seconds.
     package var patience = Duration.seconds(30)
+    /// As `CheckContext` has it.
+    package var longestCommit = ClusterMember.longestCommit
 
     package init() {}
 
@@ -80,7 +83,8 @@ package struct DoctorCommand: ReadingCommand, RemoteCommand {
         let database = DatabaseAccess(configuration.database, stateDirectory: configuration.stateDirectory)
         let checking = CheckContext(
             configuration: configuration, database: database, surroundings: context.surroundings,
-            clock: SystemClock(), patience: patience, progress: progress)
+            clock: SystemClock(), patience: patience, longestCommit: longestCommit,
+            progress: progress)
         return Doctor(context: checking, isOffline: isOffline).examine()
     }
 }

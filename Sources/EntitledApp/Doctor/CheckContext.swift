@@ -11,6 +11,8 @@ struct CheckContext: Sendable {
     let clock: any WallClock
     /// How long Apple's test notification may be on its way.
     let patience: Duration
+    /// After it a transaction that a server of the cluster has prepared, and not ended, counts as left over.
+    let longestCommit: Duration
     /// Says how far something long is, 0 to 1.
     let progress: @Sendable (Double, String) -> Void
 

@@ -14,8 +14,8 @@ struct Doctor {
         let reach = DatabaseReach(context)
         found += reach.findings.map { NamedFinding(name: "database.connection", finding: $0) }
         let checks =
-            DatabaseChecks.all + PrivilegeChecks.all + RoleChecks.all + TrustChecks.all + ClockChecks.all
-            + WorkChecks.all + AppChecks.all + MoneyChecks.all + OwnerChecks.all + EndpointChecks.all
+            DatabaseChecks.all + PrivilegeChecks.all + RoleChecks.all + ClusterChecks.all + TrustChecks.all
+            + ClockChecks.all + WorkChecks.all + AppChecks.all + MoneyChecks.all + OwnerChecks.all + EndpointChecks.all
             + (isOffline ? [] : AppleChecks.all(context.configuration))
         let possible = checks.filter { $0.role.map(reach.roles.contains) ?? true }
         var left: [String] = []

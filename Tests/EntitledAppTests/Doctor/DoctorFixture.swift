@@ -43,15 +43,22 @@ final class DoctorFixture: Sendable {
     let apple: AppleStandIn
     private let changes: Monitor<[String: JSON]>
 
-    /// - Parameter cluster: another than the good one.
-    init(_ cluster: TestCluster? = nil) throws {
+    /// An installation of which nothing works yet.
+    ///
+    /// - Parameter cluster: is kept as long as this is.
+    init(of database: TestDatabase, keeping cluster: TestCluster? = nil) throws {
         self.cluster = cluster
+        self.database = database
         folder = try TemporaryFolder.make()
-        database = try cluster?.makeMigratedDatabase() ?? DoctorFixture.copy()
         apple = try AppleStandIn(database)
         changes = Monitor([:])
         try SigningKey.generate(.p256).pem().write(toFile: key, atomically: true, encoding: .utf8)
         chmod(key, 0o600)
+    }
+
+    /// - Parameter cluster: another than the good one.
+    convenience init(_ cluster: TestCluster? = nil) throws {
+        try self.init(of: try cluster?.makeMigratedDatabase() ?? DoctorFixture.copy(), keeping: cluster)
         try database.execute(
             """
             WITH worker AS (INSERT INTO entitled.worker VALUES (gen_random_uuid(), 'here', now()) RETURNING id),
@@ -107,6 +114,7 @@ final class DoctorFixture: Sendable {
         let root = CommandTree.root.replacing(["doctor"]) { parsed in
             var doctor = try DoctorCommand(parsed)
             doctor.patience = .milliseconds(600)
+            doctor.longestCommit = .zero
             return doctor
         }
         let (output, errors) = (ProgramFixture.Tape(), ProgramFixture.Tape())

@@ -101,7 +101,7 @@ enum DatabaseChecks {
         }
     }
 
-    private static func size(_ bytes: Int64) -> String {
+    static func size(_ bytes: Int64) -> String {
         bytes < 10 << 30 ? "\(bytes >> 20) MB" : "\(bytes >> 30) GB"
     }
 }

@@ -52,6 +52,20 @@ package enum Distribution {
         DROP TRIGGER IF EXISTS facts_removed ON entitled.fact;
         """
 
+    /// What keeps a day, without what a cluster takes in no function of SQL: parameters in statements about distributed tables.
+    private static let functions = """
+        CREATE OR REPLACE FUNCTION entitled.day_need(least_seq bigint, end_seq bigint) RETURNS text LANGUAGE plpgsql STABLE
+            SET search_path = pg_catalog, pg_temp
+        AS $$
+        BEGIN
+            PERFORM 1 FROM entitled.pending p WHERE p.seq >= least_seq AND p.seq < end_seq LIMIT 1;
+            IF FOUND THEN RETURN 'pending'; END IF;
+            PERFORM 1 FROM entitled.held_notification h WHERE h.seq >= least_seq AND h.seq < end_seq LIMIT 1;
+            IF FOUND THEN RETURN 'held'; END IF;
+            RETURN NULL;
+        END $$;
+        """
+
     private static let manage = """
         SELECT citus_add_local_table_to_metadata($1::text::regclass, cascade_via_foreign_keys => true)
         WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = $1::text::regclass)
@@ -94,7 +108,10 @@ package enum Distribution {
                     + "citus_split_shard_by_split_points, on all servers alike")
         }
         guard let shards = there.map({ Int($0.shards) }) ?? wanted else { return .nothingToDo(shards: 1) }
-        guard !misplaced.isEmpty else { return .nothingToDo(shards: shards) }
+        guard !misplaced.isEmpty else {
+            try connection.execute(script: functions)
+            return .nothingToDo(shards: shards)
+        }
         if let wrong = misplaced.first(where: { $0.placement != TablePlacement.separate.rawValue }) {
             throw Refusal(
                 description: "the table entitled.\(wrong.name) is \(wrong.placement) and must be "
@@ -110,6 +127,8 @@ package enum Distribution {
         try connection.transaction {
             try place(misplaced.map(\.name), over: shards, isFirst: there == nil, on: connection)
         }
+        // What follows on this connection is sent to a cluster.
+        try connection.findShards(of: "entitled.lane", count: 256)
         return .placed(misplaced.count, shards: shards)
     }
 
@@ -136,6 +155,7 @@ package enum Distribution {
         for name in TablePlacement.names(.managed) where places.contains(name) {
             _ = try connection.query(manage, [.text("entitled.\(name)")])
         }
+        try connection.execute(script: functions)
         guard isFirst else { return }
         let database = try connection.query("SELECT current_database()::text AS name").one().text("name")
         try connection.execute(

@@ -42,13 +42,16 @@ package enum PrivilegeGranting {
     private static let schema = Object(kind: .schema, name: "entitled")
     private static let everyRole = "PUBLIC"
 
-    private static let stated: Set<Grant> = {
+    private static let stated = grants(isDistributed: false)
+    private static let statedOfCluster = grants(isDistributed: true)
+
+    private static func grants(isDistributed: Bool) -> Set<Grant> {
         var grants = Set<Grant>()
         for role in DatabaseRole.allCases {
             grants.insert(Grant(object: schema, grantee: role.rawValue, verb: "USAGE", column: nil))
             for table in Privileges.tables {
                 let object = Object(kind: .table, name: "entitled.\(table.name)")
-                for verb in table.verbs(role) {
+                for verb in table.verbs(role, isDistributed: isDistributed) {
                     let columns: [String?] = verb.columns.isEmpty ? [nil] : verb.columns
                     for column in columns {
                         grants.insert(Grant(object: object, grantee: role.rawValue, verb: verb.name, column: column))
@@ -69,7 +72,7 @@ package enum PrivilegeGranting {
             }
         }
         return grants
-    }()
+    }
 
     // MARK: - The database
 
@@ -105,7 +108,11 @@ package enum PrivilegeGranting {
         """
 
     private static let selectColumns = """
-        SELECT 'entitled.' || quote_ident(relname) AS name, attname::text
+        SELECT 'entitled.' || quote_ident(relname) AS name, attname::text,
+            CASE WHEN attidentity <> '' THEN (
+                SELECT 'entitled.' || quote_ident(s.relname) FROM pg_depend d JOIN pg_class s ON s.oid = d.objid
+                WHERE d.classid = 'pg_class'::regclass AND d.refobjid = attrelid AND d.refobjsubid = attnum
+                    AND d.deptype = 'i' AND s.relkind = 'S') END AS sequence
         FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
         WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'p') AND NOT attisdropped AND attnum > 0
         """
@@ -114,6 +121,10 @@ package enum PrivilegeGranting {
         /// Objects of the schema, and whether the connection's user grants on them as their owner.
         var objects: [Object: Bool] = [:]
         var columns: Set<[String]> = []
+        /// Those that number rows, by tables.
+        var sequences: [String: String] = [:]
+        /// Whether tables are distributed over the servers of a cluster.
+        var isDistributed = false
         var grants: Set<Grant> = []
         var withOption: Set<Grant> = []
     }
@@ -134,16 +145,31 @@ package enum PrivilegeGranting {
             if try row.bool("is_grantable") { found.withOption.insert(grant) }
         }
         for row in try connection.query(selectColumns) {
-            found.columns.insert([try row.text("name"), try row.text("attname")])
+            let (table, column) = (try row.text("name"), try row.text("attname"))
+            found.columns.insert([table, column])
+            found.sequences[table] = try row.optionalText("sequence") ?? found.sequences[table]
         }
+        found.isDistributed = connection.isCluster
         return found
+    }
+
+    /// The grants that the table states; on a cluster with the sequences that number rows, which its coordinator adds as the role.
+    private static func wanted(_ found: Found) -> Set<Grant> {
+        guard found.isDistributed else { return stated }
+        let numbers = statedOfCluster.filter { $0.object.kind == .table && $0.verb == "INSERT" }.compactMap { grant in
+            found.sequences[grant.object.name].map {
+                Grant(object: Object(kind: .sequence, name: $0), grantee: grant.grantee, verb: "USAGE", column: nil)
+            }
+        }
+        return statedOfCluster.union(numbers)
     }
 
     // MARK: - Differences
 
     /// What a role has and the table does not state. A grant on a column says nothing where the whole table is granted.
     private static func revocations(_ found: Found) -> [Statement] {
-        let excess = found.grants.filter { !stated.contains($0) && !stated.contains($0.ofWholeObject) }
+        let wanted = wanted(found)
+        let excess = found.grants.filter { !wanted.contains($0) && !wanted.contains($0.ofWholeObject) }
         let options = found.withOption.subtracting(excess)
         return statements(excess, found) { "REVOKE \($0) ON \($1) FROM \($2) CASCADE" }
             + statements(options, found) { "REVOKE GRANT OPTION FOR \($0) ON \($1) FROM \($2) CASCADE" }
@@ -151,7 +177,7 @@ package enum PrivilegeGranting {
 
     /// A program works with schemas of several versions: what a later one adds has no privileges yet.
     private static func additions(_ found: Found) -> [Statement] {
-        let existing = stated.filter { grant in
+        let existing = wanted(found).filter { grant in
             found.objects[grant.object] != nil
                 && grant.column.map { found.columns.contains([grant.object.name, $0]) } ?? true
         }

@@ -45,7 +45,25 @@ package enum Privileges {
             case .console: console
             }
         }
+
+        /// The same where tables are distributed over a cluster: its coordinator adds whole rows, so a role that adds some columns takes
+        /// the defaults of others as its own.
+        package func verbs(_ role: DatabaseRole, isDistributed: Bool) -> [Verb] {
+            let verbs = verbs(role)
+            guard isDistributed, let columns = Privileges.defaults[name],
+                verbs.contains(where: { $0.name == Verb.insert.name && !$0.columns.isEmpty })
+            else { return verbs }
+            return verbs + [Verb(name: Verb.insert.name, columns: columns)]
+        }
     }
+
+    /// Columns with a default, of tables on a cluster to which a role may add some columns only.
+    private static let defaults = [
+        "job": [
+            "id", "cursor", "matched", "queued", "skipped", "fraction", "state", "made_xid", "lease_until", "attempts",
+        ],
+        "audit": ["id"],
+    ]
 
     /// A function that a role calls.
     package struct Function: Sendable {

@@ -80,7 +80,7 @@ struct InquiryProcessTests {
             let doomed = try site.start("worker", environment: [FailPoint.variable: point.rawValue])
             #expect(try doomed.wait() == 128 + 9, "\(doomed.log)")
             // Its time is over.
-            try database.execute("UPDATE entitled.job SET lease_until = clock_timestamp() WHERE state = 'running'")
+            try database.execute("UPDATE entitled.job SET lease_until = now() WHERE state = 'running'")
         }
         func answered(_ job: Int64) throws -> Change {
             let worker = try site.start("worker")

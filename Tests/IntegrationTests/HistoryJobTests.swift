@@ -117,7 +117,7 @@ import Testing
         let reader = apple.reader
         let owner = try installation.database.connect(role: "entitled_worker")
         try installation.database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(Self.worker)])
         let history = try ask(
             .replayHistory, "demo/\(apple.place.environment.rawValue)", replay(apple).json, installation)

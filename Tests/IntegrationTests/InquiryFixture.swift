@@ -117,7 +117,7 @@ final class InquiryFixture: Sendable {
     /// The time of every question has come, and a worker that held one is dead.
     func hurry() throws {
         try installation.database.execute(
-            "UPDATE entitled.job SET lease_until = clock_timestamp() - interval '1 s' WHERE state = 'running'")
+            "UPDATE entitled.job SET lease_until = now() - interval '1 s' WHERE state = 'running'")
     }
 
     /// Deletes a customer, and whatever names them.

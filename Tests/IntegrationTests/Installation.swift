@@ -64,8 +64,9 @@ final class Installation: Sendable {
     ) throws {
         self.cluster = try cluster ?? TestCluster.shared
         database = try made ?? self.cluster.makeMigratedDatabase()
-        self.groups = groups
-        if !groups.isOne { try database.guardFourGroups() }
+        let isDistributed = TestServers.wantedShards != nil
+        self.groups = isDistributed ? try LaneGroups.read(on: database.connect()) : groups
+        if !isDistributed, !groups.isOne { try database.guardFourGroups() }
         verifier = SignedDataVerifier(
             trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
         let target = database.target(role: "entitled_ingest")

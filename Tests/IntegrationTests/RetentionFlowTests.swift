@@ -19,7 +19,7 @@ import Testing
         try connection.query("UPDATE entitled.notification_key SET seq = seq - ($1::int8 << 22)", [.int8(Self.long)])
         let worker = [UInt8](repeating: 5, count: 16)
         try connection.query(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(worker)])
         let time = Duration.seconds(400 * 86_400)
         var round = RetentionRun(

@@ -93,7 +93,7 @@ import Testing
         try installation.database.execute(
             """
             UPDATE entitled.lane SET epoch = epoch + 1, owner = gen_random_uuid(),
-                lease_until = clock_timestamp() + interval '1 hour'
+                lease_until = now() + interval '1 hour'
             """)
         var life = SubscriberLife(app: Installation.app, seed: 52)
         #expect(try installation.post(life.start(at: Installation.start)).status == 200)
@@ -105,7 +105,7 @@ import Testing
         let installation = try Installation()
         try installation.database.execute(
             """
-            UPDATE entitled.lane SET owner = gen_random_uuid(), lease_until = clock_timestamp() - interval '1 second'
+            UPDATE entitled.lane SET owner = gen_random_uuid(), lease_until = now() - interval '1 second'
             WHERE lane < 40
             """)
         let worker = try RunningWorker(installation)

@@ -18,6 +18,7 @@ extension TestCluster {
             _ = try Migrator.migrate(on: connection)
             _ = try connection.query("UPDATE entitled.owner_salt SET salt = 'a salt of tests'")
             if let shards {
+                TestServers.followShards()
                 _ = try Distribution.distribute(over: shards, on: connection)
                 try close(template)
             }

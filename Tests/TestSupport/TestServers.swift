@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Postgres
+import Synchronization
 
 /// Further servers of a test cluster that is the coordinator of a cluster of Citus: its distributed tables lie there.
 package struct TestServers: Sendable {
@@ -20,6 +21,13 @@ package struct TestServers: Sendable {
         guard let shards = Int(text), areAvailable else { fatalError("ENTITLED_TEST_SHARDS: no number, or no citus") }
         return shards
     }()
+
+    /// Has each connection of this process find out where lanes lie, as the program's own do when they check their role.
+    static func followShards() {
+        PostgresConnection.opening.withLock { opening in
+            opening = { connection in try? connection.findShards(of: "entitled.lane", count: 256) }
+        }
+    }
 
     private static let settings = [
         "shared_preload_libraries = 'citus'", "max_connections = 1000", "max_prepared_transactions = 1000",

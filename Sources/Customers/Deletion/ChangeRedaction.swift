@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Database
 import Postgres
 
@@ -43,7 +44,7 @@ package enum ChangeRedaction {
         UPDATE entitled.job j SET target = t.target, reason = t.reason, error = t.error,
             request = CASE WHEN t.has_key THEN j.request ELSE 'change ' || j.id END,
             idempotency_key = CASE WHEN t.has_key THEN j.idempotency_key ELSE 'change ' || j.id END,
-            request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+            request_hash = sha256($8::bytea || int8send(j.id)),
             parameters = coalesce(t.parameters, j.parameters), outcome = t.outcome
         FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[], $6::text[], $7::text[])
             AS t(id, target, reason, error, has_key, parameters, outcome)
@@ -53,17 +54,20 @@ package enum ChangeRedaction {
     /// The hash of a change that named several customers tells another one to those who guess, and once it is over no row says who that
     /// was. So each deletion takes the hashes of all such changes: their keys are no repetitions any more, and nothing is done twice.
     private static let forgetHashes = """
-        UPDATE entitled.job SET request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+        UPDATE entitled.job SET request_hash = sha256($1::bytea || int8send(id))
         WHERE kind IN ('alias', 'transfer', 'bulk_grant') AND state <> 'running' AND request_hash IS NOT NULL
         """
 
     private static let forgetHash = """
-        UPDATE entitled.job SET request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) WHERE id = $1
+        UPDATE entitled.job SET request_hash = sha256($1::bytea || int8send(id)) WHERE id = $2
         """
+
+    /// What makes hashes of no request, so that nothing can be told from them.
+    private static var noise: PostgresValue { .bytea(SecureRandom.bytes(32)) }
 
     /// Takes the hash of a change that names a deleted customer beside its target, in the transaction that ends it.
     package static func forgetHash(of change: Change, on connection: PostgresConnection) throws {
-        _ = try connection.query(forgetHash, [.int8(change.id)])
+        _ = try connection.query(forgetHash, [noise, .int8(change.id)])
     }
 
     /// A change that was asked for before the deletion may have ended after it.
@@ -208,7 +212,7 @@ package enum ChangeRedaction {
         on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
-        _ = try connection.query(forgetHashes)
+        _ = try connection.query(forgetHashes, [noise])
         // What was answered since they were looked for.
         let late = try orders(of: purchases.names.keys.sorted(), isLocking: true, on: connection).filter {
             purchases[$0] == nil
@@ -263,7 +267,7 @@ package enum ChangeRedaction {
         _ = try connection.query(
             updateJobs,
             columns(found) + [
-                .bools(found.map(\.keepsKey)), .texts(found.map(\.parameters)), .texts(found.map(\.outcome)),
+                .bools(found.map(\.keepsKey)), .texts(found.map(\.parameters)), .texts(found.map(\.outcome)), noise,
             ])
         return found.map(\.id)
     }

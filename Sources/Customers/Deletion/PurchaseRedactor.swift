@@ -136,10 +136,11 @@ struct PurchaseRedactor {
         """
     private static let deleteKeys = """
         DELETE FROM entitled.notification_key WHERE key = ANY($1::uuid[]) AND app = $2 AND environment = $3
+            /* cluster: AND lane = $4::int2 */
         """
     private static let deleteIdentifiers = """
         DELETE FROM entitled.purchase_identifier WHERE identifier = ANY($1::text[]) AND app = $2 AND environment = $3
-            AND original_transaction_id = $4 RETURNING 1
+            AND original_transaction_id = $4 /* cluster: AND lane = $5::int2 */ RETURNING 1
         """
     private static let isOwner = "SELECT 1 FROM entitled.purchase WHERE owner = $1 LIMIT 1"
 
@@ -169,7 +170,7 @@ struct PurchaseRedactor {
                 [
                     .texts(names.union([key.originalTransactionID]).sorted()), .text(key.app),
                     .int2(key.environment.code), .text(key.originalTransactionID),
-                ]
+                ] + PurchaseRedactor.lane(of: key, on: connection)
             ).count)
         counts["rebuild"] = Int64(
             try connection.query(ActionRedactor.resetRebuilds, [.texts([key.originalTransactionID])]).count)
@@ -201,7 +202,13 @@ struct PurchaseRedactor {
         }
         _ = try connection.query(
             PurchaseRedactor.deleteKeys,
-            [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)])
+            [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)]
+                + PurchaseRedactor.lane(of: key, on: connection))
+    }
+
+    /// A cluster finds names by their lane.
+    private static func lane(of key: PurchaseKey, on connection: PostgresConnection) -> [PostgresValue] {
+        connection.isCluster ? [.int2(key.lane.number)] : []
     }
 
     /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with another customer, or the log

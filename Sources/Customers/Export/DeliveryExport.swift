@@ -5,11 +5,12 @@ import Postgres
 /// Writes what was sent to whom, and what came back (`CustomerExport`).
 enum DeliveryExport {
     private static let select = """
-        SELECT d.lane, d.id, d.endpoint, p.url, \(DeliveryQuery.shownState) AS state, d.created_ms
+        SELECT d.lane, d.id, d.endpoint, \(DeliveryQuery.shownState) AS state, d.created_ms
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
-        LEFT JOIN entitled.endpoint p ON p.id = d.endpoint ORDER BY d.endpoint
+        ORDER BY d.endpoint
         """
+    private static let endpoints = "SELECT id, url FROM entitled.endpoint WHERE id = ANY($1::text[])"
     private static let attempts = """
         SELECT a.number, a.started_ms, a.status, a.outcome, a.detail, host(a.peer) AS address, a.head, a.response
         FROM entitled.attempt a WHERE a.lane = $1 AND a.delivery = $2 ORDER BY a.started_ms
@@ -19,13 +20,21 @@ enum DeliveryExport {
         _ ids: [DeliveryID], _ writer: inout ExportWriter, on connection: PostgresConnection
     ) throws {
         guard !ids.isEmpty else { return }
-        for row in try connection.query(select, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]) {
+        let rows = try connection.laneGroups.split(ids, by: \.lane).flatMap { part in
+            try connection.query(
+                select, [.int2s(part.elements.map(\.lane.number)), .uuids(part.elements.map(\.bytes))]
+            ).map { $0 }
+        }
+        let names = Set(try rows.map { try $0.text("endpoint") }).sorted()
+        let urls = try connection.query(endpoints, [.texts(names)]).map { (try $0.text("id"), try $0.text("url")) }
+        let urlOf = Dictionary(uniqueKeysWithValues: urls)
+        for row in rows {
             let id = DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id"))
             let state: DeliveryState = try row.value("state")
             try writer.object { writer in
                 try writer.put(.string(id.text), "id")
                 try writer.put(.string(try row.text("endpoint")), "endpoint")
-                try writer.put(.text(try row.optionalText("url")), "url")
+                try writer.put(.text(urlOf[try row.text("endpoint")]), "url")
                 try writer.put(.string(state.name), "state")
                 try writer.put(.date(try row.int("created_ms")), "created_at")
                 let rows = try connection.query(attempts, [.int2(id.lane.number), .uuid(id.bytes)])

@@ -133,7 +133,8 @@ struct PurchaseExport {
     private static let selectEvents = """
         SELECT e.id, e.type, e.created_ms, e.sequence, e.body, e.lane
         FROM unnest($1::int2[], $2::uuid[]) WITH ORDINALITY AS t(lane, id, place)
-        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id ORDER BY t.place
+        JOIN entitled.event e ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id
+        ORDER BY t.place
         """
 
     /// Each with what was sent of it.

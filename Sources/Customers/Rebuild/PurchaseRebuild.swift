@@ -197,6 +197,7 @@ package struct PurchaseRebuild {
             AS t(identifier, app, environment, otid, place)
         JOIN entitled.purchase_identifier i ON i.identifier = t.identifier AND i.app = t.app
             AND i.environment = t.environment AND i.original_transaction_id = t.otid
+            /* cluster: AND i.lane = ANY($5::int2[]) */
         """
 
     /// Names under which purchases cannot be found.
@@ -212,7 +213,7 @@ package struct PurchaseRebuild {
             [
                 .texts(names.map(\.identifier)), .texts(names.map(\.key.app)),
                 .int2s(names.map(\.key.environment.code)), .texts(names.map(\.key.originalTransactionID)),
-            ])
+            ] + (connection.isCluster ? [.int2s(Set(names.map(\.key.lane.number)).sorted())] : []))
         let found = Set(try rows.map { Int(try $0.int("place")) - 1 })
         return names.indices.filter { !found.contains($0) }.map { names[$0] }
     }

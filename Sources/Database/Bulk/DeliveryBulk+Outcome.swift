@@ -3,11 +3,13 @@ import Postgres
 
 extension DeliveryBulk {
     private static let outcome = """
-        SELECT s.state, few.count FROM unnest($2::int2[]) AS s(state) CROSS JOIN LATERAL (
+        /* cluster: SELECT state, least(count(*), $3) AS count FROM entitled.delivery
+        WHERE job = $1 AND state = ANY($2::int2[]) GROUP BY state
+        for: */SELECT s.state, few.count FROM unnest($2::int2[]) AS s(state) CROSS JOIN LATERAL (
             SELECT count(*) FROM (
                 SELECT FROM entitled.delivery WHERE job = $1 AND state = s.state LIMIT $3
             ) d
-        ) few WHERE few.count > 0
+        ) few WHERE few.count > 0/* end */
         """
 
     /// How the deliveries stand that a job sent again or gave up last.

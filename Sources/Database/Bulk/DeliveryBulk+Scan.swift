@@ -25,6 +25,7 @@ extension DeliveryBulk {
         }
         // A limit makes the planner hope for early hits in the whole table.
         _ = try connection.query("SELECT set_config('enable_seqscan', 'off', true)")
+        if connection.isCluster { return try pageOfPlaces(after: start, limit, endpoints, on: connection) }
         let found = try connection.query(
             DeliveryBulk.part,
             parameters + [
@@ -42,6 +43,37 @@ extension DeliveryBulk {
         return BulkPage(
             rows: try read(try taken.filter { try $0.bool("is_meant") }, endpoints, on: connection), end: end.words,
             isLast: isLast, fraction: isLast ? 1 : end.fraction(until: selection.until))
+    }
+
+    private static let places = """
+        SELECT created_ms, lane, id FROM entitled.delivery
+        WHERE created_ms >= $1 AND created_ms < $4 AND (created_ms, lane, id) > ($1, $2::int2, $3::uuid)
+        ORDER BY created_ms, lane, id LIMIT $5
+        """
+
+    /// The same on a cluster: all shards are asked where deliveries are, and each for its own ones of these.
+    private func pageOfPlaces(
+        after start: Position, _ limit: Int, _ endpoints: Endpoints, on connection: PostgresConnection
+    ) throws -> BulkPage<Row> {
+        let places = try connection.query(
+            DeliveryBulk.places,
+            [
+                .int8(start.time), .int2(start.lane), .uuid(start.id), .int8(selection.until),
+                .int8(Int64(DeliveryBulk.scanned)),
+            ]
+        ).map { try Position($0, from: start.from) }
+        var (found, end) = ([Row](), start)
+        var rest = places[...]
+        while !rest.isEmpty, found.count < limit {
+            let part = rest.prefix(limit - found.count)
+            found += try rows(
+                part.map { DeliveryID(lane: Lane(number: $0.lane), bytes: $0.id) }, endpoints, on: connection)
+            end = part.last ?? end
+            rest = rest.dropFirst(part.count)
+        }
+        let isLast = rest.isEmpty && places.count < DeliveryBulk.scanned
+        return BulkPage(
+            rows: found, end: end.words, isLast: isLast, fraction: isLast ? 1 : end.fraction(until: selection.until))
     }
 
     /// Nil: there is no delivery.

@@ -112,7 +112,8 @@ package struct DeliveryBulk {
         d.created_ms, d.lane, d.id, d.endpoint, d.event, d.event_type, d.state, d.notification_seq,
         coalesce((
             SELECT octet_length(e.body) = 0 FROM entitled.event e
-            WHERE d.notification_seq IS NULL AND e.lane = d.lane AND e.id = d.event), d.notification_seq IS NULL) AS is_gone
+            WHERE d.notification_seq IS NULL AND e.lane = d.lane /* cluster: AND e.lane = ANY($9::int2[]) */
+                AND e.id = d.event), d.notification_seq IS NULL) AS is_gone
         """
 
     /// Attempts are no longer than this, in ms.
@@ -127,7 +128,8 @@ package struct DeliveryBulk {
         AND d.attempts >= $6 AND d.created_ms >= $7 AND d.created_ms < $8
         AND (d.state NOT IN (\(DeliveryCode.ended)) OR d.next_ms < $8)
         AND ($2::int2 IS DISTINCT FROM \(DeliveryCode.delivered) AND $4::int2 IS NULL AND $6::int2 = 0 OR NOT EXISTS (
-            SELECT FROM entitled.attempt a WHERE a.lane = d.lane AND a.delivery = d.id
+            SELECT FROM entitled.attempt a
+            WHERE a.lane = d.lane /* cluster: AND a.lane = ANY($9::int2[]) */ AND a.delivery = d.id
                 AND a.started_ms >= $8::int8 - \(longestAttempt) AND a.started_ms + a.duration_ms >= $8))
         """
 
@@ -141,16 +143,24 @@ package struct DeliveryBulk {
 
     private static let named = """
         SELECT \(columns), t.place FROM unnest($9::int2[], $10::uuid[]) WITH ORDINALITY AS t(lane, id, place)
-        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id WHERE \(conditions) ORDER BY t.place
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($9::int2[]) */ AND d.id = t.id
+        WHERE \(conditions) ORDER BY t.place
         """
 
     func rows(
         _ ids: [DeliveryID], _ endpoints: Endpoints, on connection: PostgresConnection
     ) throws -> [Row] {
         guard !ids.isEmpty else { return [] }
-        let found = try connection.query(
-            DeliveryBulk.named, parameters + [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))])
-        return try read(found.map { $0 }, endpoints, on: connection)
+        let parts = connection.laneGroups.split(Array(ids.enumerated()), by: \.element.lane)
+        let found = try parts.flatMap { part in
+            try connection.query(
+                DeliveryBulk.named,
+                parameters + [
+                    .int2s(part.elements.map(\.element.lane.number)), .uuids(part.elements.map(\.element.bytes)),
+                ]
+            ).map { (row: $0, place: part.elements[Int(try $0.int("place")) - 1].offset) }
+        }
+        return try read(found.sorted { $0.place < $1.place }.map(\.row), endpoints, on: connection)
     }
 
     func read(

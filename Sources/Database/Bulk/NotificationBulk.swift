@@ -95,7 +95,8 @@ package struct NotificationBulk {
             JOIN entitled.notification n ON n.lane = t.lane /* cluster: AND n.lane = ANY($1::int2[]) */ AND n.seq = t.seq
         ),
         freed AS (
-            DELETE FROM entitled.held_notification h USING there WHERE h.lane = there.lane AND h.seq = there.seq
+            DELETE FROM entitled.held_notification h USING there
+            WHERE h.lane = there.lane /* cluster: AND h.lane = ANY($1::int2[]) */ AND h.seq = there.seq
         )
         INSERT INTO entitled.pending (lane, seq) SELECT lane, seq FROM there ORDER BY lane, seq
         ON CONFLICT DO NOTHING RETURNING 1
@@ -106,9 +107,11 @@ package struct NotificationBulk {
         var done = BulkDone()
         for row in rows { if let skip = row.skip { done.skip(skip) } }
         let places = rows.filter { $0.skip == nil }.compactMap(\.place)
-        let queued = try connection.query(
-            NotificationBulk.queue, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]
-        ).count
+        let queued = try connection.laneGroups.split(places, by: \.lane).map { part in
+            try connection.query(
+                NotificationBulk.queue, [.int2s(part.elements.map(\.lane.number)), .int8s(part.elements.map(\.seq))]
+            ).count
+        }.reduce(0, +)
         done.queued = Int64(queued)
         done.skip(.changed, places.count - queued)
         return done

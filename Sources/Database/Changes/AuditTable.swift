@@ -4,7 +4,7 @@ import Postgres
 package enum AuditTable {
     private static let insert = """
         INSERT INTO entitled.audit (at_ms, actor, credential, address, user_agent, kind, target, reason, outcome, message)
-        VALUES ((extract(epoch FROM clock_timestamp()) * 1000)::int8, $1, $2, $3, $4, $5, $6, $7, $9, $8)
+        VALUES ((extract(epoch FROM \(ServerTime.instant)) * 1000)::int8, $1, $2, $3, $4, $5, $6, $7, $9, $8)
         """
 
     /// What is noted although it changes nothing.

@@ -24,7 +24,7 @@ extension ChangeTable {
     }
 
     private static let setHolder = """
-        UPDATE entitled.job SET driver = $2, lease_until = clock_timestamp() + $3 * interval '1 ms' WHERE id = $1
+        UPDATE entitled.job SET driver = $2, lease_until = \(ServerTime.instant) + $3 * interval '1 ms' WHERE id = $1
         RETURNING cursor, attempts
         """
 
@@ -80,8 +80,8 @@ extension ChangeTable {
     private static let going = """
         UPDATE entitled.job SET cursor = $2, attempts = $3, updated_ms = t.now - 1000 * $3,
             driver = CASE WHEN $4::int8 IS NULL THEN driver END,
-            lease_until = CASE WHEN $4::int8 IS NULL THEN lease_until ELSE clock_timestamp() + $4::int8 * interval '1 ms' END
-        FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+            lease_until = CASE WHEN $4::int8 IS NULL THEN lease_until ELSE \(ServerTime.instant) + $4::int8 * interval '1 ms' END
+        FROM (SELECT (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now) t
         WHERE id = $1
         """
 
@@ -97,7 +97,7 @@ extension ChangeTable {
     }
 
     private static let freeing = """
-        UPDATE entitled.job SET driver = NULL, lease_until = clock_timestamp() + $2 * interval '1 ms' WHERE id = $1
+        UPDATE entitled.job SET driver = NULL, lease_until = \(ServerTime.instant) + $2 * interval '1 ms' WHERE id = $1
         """
 
     /// Lets any worker go on with it after so many ms.

@@ -77,7 +77,7 @@ package enum ChangeTable {
         INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, reason,
             idempotency_key, request_hash, credential, address, user_agent)
         SELECT $1, $2, $3, $4, now, now, $5, $6, $7, $8, $9, $10, $11
-        FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+        FROM (SELECT (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now) t
         RETURNING id
         """
 
@@ -298,7 +298,7 @@ package enum ChangeTable {
                     WHEN kind = '\(ChangeKind.bulkGrant.rawValue)' THEN cursor[1:1] ELSE cursor END,
                 fraction = CASE WHEN $2 = 'cancelled' THEN fraction ELSE 1 END, updated_ms = t.now,
                 finished_ms = t.now
-            FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+            FROM (SELECT (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now) t
             WHERE id = $1 AND state = 'running'
             RETURNING id, made_by, credential, address, user_agent, kind, target, reason, t.now
         )

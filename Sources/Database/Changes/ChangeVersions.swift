@@ -130,16 +130,29 @@ package enum ChangeVersions {
             ).map { try $0.optionalText("version") ?? "" }
     }
 
+    private static let selectDeliveries = """
+        SELECT d.endpoint, concat_ws(' ', d.id, d.state, d.attempts, d.round_start) AS version
+        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
+        ORDER BY d.lane, d.id
+        """
+
+    private static let selectEndpoints = """
+        SELECT id, concat_ws(' ', disabled_reason, removed_ms IS NOT NULL) AS version FROM entitled.endpoint
+        WHERE id = ANY($1::text[])
+        """
+
     private static func deliveries(_ ids: [DeliveryID], on connection: PostgresConnection) throws -> [String] {
-        try connection.query(
-            """
-            SELECT concat_ws(' ', d.id, d.state, d.attempts, d.round_start, e.disabled_reason,
-                e.id IS NULL OR e.removed_ms IS NOT NULL) AS version
-            FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-            JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
-            LEFT JOIN entitled.endpoint e ON e.id = d.endpoint ORDER BY d.lane, d.id
-            """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
-        ).map { try $0.text("version") }
+        let found = try connection.laneGroups.split(ids, by: \.lane).flatMap { part in
+            try connection.query(
+                selectDeliveries, [.int2s(part.elements.map(\.lane.number)), .uuids(part.elements.map(\.bytes))]
+            ).map { (endpoint: try $0.text("endpoint"), version: try $0.text("version")) }
+        }
+        let endpoints = try connection.query(selectEndpoints, [.texts(Set(found.map(\.endpoint)).sorted())]).map {
+            (try $0.text("id"), try $0.text("version"))
+        }
+        let versions = Dictionary(uniqueKeysWithValues: endpoints)
+        return found.map { "\($0.version) \(versions[$0.endpoint] ?? "true")" }
     }
 
     private static func key(_ id: String, _ parameters: JSON) -> PurchaseKey {

@@ -85,18 +85,45 @@ package enum AccountLookTable {
 
     // MARK: - What came of it
 
-    private static let setDue = """
-        INSERT INTO entitled.account_look AS l
-            (lane, original_transaction_id, app, environment, transaction_id, account, since_ms, next_ms, turn, revision,
-                others)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10)
-        ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE SET
-            transaction_id = excluded.transaction_id, account = coalesce(excluded.account, l.account),
-            since_ms = coalesce(l.since_ms, excluded.since_ms), next_ms = coalesce(l.next_ms, excluded.next_ms),
-            turn = CASE WHEN l.next_ms IS NULL THEN excluded.turn ELSE least(l.turn, excluded.turn) END,
-            revision = excluded.revision,
-            others = ARRAY(SELECT DISTINCT o FROM unnest(l.others || excluded.others) AS o ORDER BY o)
-        """
+    /// Changes a row, or makes it. A cluster takes no conflict that is settled by looking through an array, and is told both apart.
+    private struct Upsert {
+        /// With the columns of `values` as the first parameters.
+        let insert: String
+        /// What becomes of a row `l` that is there.
+        let assignments: String
+        /// Of a row that is changed.
+        var condition = "true"
+
+        func run(_ values: [PostgresValue], on connection: PostgresConnection) throws {
+            let key = "(lane, original_transaction_id, app, environment)"
+            guard connection.isCluster else {
+                _ = try connection.query(
+                    "\(insert) ON CONFLICT \(key) DO UPDATE SET \(assignments) WHERE \(condition)", values)
+                return
+            }
+            let made = try connection.query("\(insert) ON CONFLICT \(key) DO NOTHING RETURNING 1", values)
+            guard made.isEmpty else { return }
+            _ = try connection.query(
+                """
+                UPDATE entitled.account_look AS l SET \(assignments)
+                WHERE l.lane = $1 AND l.original_transaction_id = $2 AND l.app = $3 AND l.environment = $4 AND (\(condition))
+                """, values)
+        }
+    }
+
+    private static let dueing = Upsert(
+        insert: """
+            INSERT INTO entitled.account_look AS l
+                (lane, original_transaction_id, app, environment, transaction_id, account, since_ms, next_ms, turn,
+                    revision, others)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10)
+            """,
+        assignments: """
+            transaction_id = $5, account = coalesce($6, l.account),
+            since_ms = coalesce(l.since_ms, $7), next_ms = coalesce(l.next_ms, $7),
+            turn = CASE WHEN l.next_ms IS NULL THEN $8 ELSE least(l.turn, $8) END,
+            revision = $9, others = ARRAY(SELECT DISTINCT o FROM unnest(l.others || $10::text[]) AS o ORDER BY o)
+            """)
 
     /// Apple did not say everything in time: it is asked until it does. The history goes on where this post left it: what was
     /// read for an earlier post was not claimed by this one.
@@ -105,25 +132,25 @@ package enum AccountLookTable {
     package static func setDue(
         _ subject: Subject, _ progress: Progress, _ turn: Turn, now: Int64, on connection: PostgresConnection
     ) throws {
-        _ = try connection.query(
-            setDue,
+        try dueing.run(
             values(subject) + [
                 .int8(now), .int2(turn.rawValue), .text(progress.revision), .texts(progress.others.sorted()),
-            ])
+            ], on: connection)
     }
 
-    private static let setDone = """
-        INSERT INTO entitled.account_look AS l
-            (lane, original_transaction_id, app, environment, transaction_id, account, looked_ms)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
-        ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE SET
-            transaction_id = excluded.transaction_id, account = coalesce(excluded.account, l.account),
-            looked_ms = excluded.looked_ms, attempts = 0, revision = NULL,
+    private static let ending = Upsert(
+        insert: """
+            INSERT INTO entitled.account_look AS l
+                (lane, original_transaction_id, app, environment, transaction_id, account, looked_ms)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)
+            """,
+        assignments: """
+            transaction_id = $5, account = coalesce($6, l.account), looked_ms = $7, attempts = 0, revision = NULL,
             others = ARRAY(SELECT o FROM unnest(l.others) AS o WHERE o <> ALL($8::text[])),
             since_ms = CASE WHEN l.others <@ $8::text[] THEN NULL ELSE l.since_ms END,
             next_ms = CASE WHEN l.others <@ $8::text[] THEN NULL ELSE l.next_ms END
-        WHERE $9::text IS NULL OR l.revision = $9
-        """
+            """,
+        condition: "$9::text IS NULL OR l.revision = $9")
 
     /// Everything that Apple knows of the account is here. It stays due for other transactions that were named meanwhile, and
     /// where the last part was read while a post came for which the history is read from another page.
@@ -132,8 +159,8 @@ package enum AccountLookTable {
     package static func setDone(
         _ subject: Subject, from asked: Progress, now: Int64, on connection: PostgresConnection
     ) throws {
-        _ = try connection.query(
-            setDone, values(subject) + [.int8(now), .texts(asked.others.sorted()), .text(asked.revision)])
+        try ending.run(
+            values(subject) + [.int8(now), .texts(asked.others.sorted()), .text(asked.revision)], on: connection)
     }
 
     private static let setProgress = """
@@ -208,7 +235,7 @@ package enum AccountLookTable {
 
     private static let isDue = """
         SELECT EXISTS (
-            SELECT FROM entitled.account_look WHERE app = $1 AND environment = $2
+            SELECT 1 FROM entitled.account_look WHERE app = $1 AND environment = $2
                 AND next_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::int8
         ) AS is_due
         """

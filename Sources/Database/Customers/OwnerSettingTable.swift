@@ -19,7 +19,7 @@ package enum OwnerSettingTable {
 
     private static let insert = """
         INSERT INTO entitled.owner_setting (app, environment, since_ms, restore_behavior, uses_tokens)
-        SELECT t.app, t.environment, (extract(epoch FROM clock_timestamp()) * 1000)::int8, t.behavior, t.uses
+        SELECT t.app, t.environment, (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8, t.behavior, t.uses
         FROM unnest($1::text[], $2::int2[], $3::text[], $4::bool[]) AS t(app, environment, behavior, uses)
         WHERE NOT EXISTS (
             SELECT FROM (

@@ -21,6 +21,21 @@ package struct EndpointLatency: Sendable, Equatable {
     package static let lookedAt: Int64 = 20_000
     private static let day: Int64 = 86_400_000
 
+    /// Joins the last attempt of a delivery, in the days that matter. A cluster takes no limit for each row of another statement.
+    private static func last(_ start: String, _ end: String) -> String {
+        """
+        /* cluster: JOIN entitled.attempt a ON a.lane = d.lane AND a.delivery = d.id
+            AND a.started_ms >= \(start) AND a.started_ms <= \(end) AND NOT EXISTS (
+                SELECT 1 FROM entitled.attempt later WHERE later.lane = a.lane AND later.delivery = a.delivery
+                    AND later.started_ms > a.started_ms AND later.started_ms <= \(end))
+        for: */CROSS JOIN LATERAL (
+            SELECT started_ms, duration_ms FROM entitled.attempt
+            WHERE lane = d.lane AND delivery = d.id AND started_ms >= \(start) AND started_ms <= \(end)
+            ORDER BY started_ms DESC LIMIT 1
+        ) a/* end */
+        """
+    }
+
     /// No index has the deliveries of one endpoint by time. Attempts are looked for in the days that matter.
     private static let select = """
         SELECT count(*) AS deliveries, min(d.created_ms) AS since,
@@ -35,11 +50,7 @@ package struct EndpointLatency: Sendable, Equatable {
             ) n
             WHERE endpoint = $1 AND state = \(DeliveryCode.delivered) ORDER BY created_ms DESC LIMIT $5
         ) d
-        CROSS JOIN LATERAL (
-            SELECT started_ms, duration_ms FROM entitled.attempt
-            WHERE lane = d.lane AND delivery = d.id AND started_ms >= $2 AND started_ms <= $3
-            ORDER BY started_ms DESC LIMIT 1
-        ) a
+        \(last("$2", "$3"))
         """
 
     /// Deliveries of all endpoints together whose attempts are looked for, and the least of one.
@@ -62,11 +73,7 @@ package struct EndpointLatency: Sendable, Equatable {
             ) n
             WHERE state = \(DeliveryCode.delivered)
         ) d
-        CROSS JOIN LATERAL (
-            SELECT started_ms, duration_ms FROM entitled.attempt
-            WHERE lane = d.lane AND delivery = d.id AND started_ms >= $1 AND started_ms <= $2
-            ORDER BY started_ms DESC LIMIT 1
-        ) a
+        \(last("$1", "$2"))
         WHERE d.place <= $4
         GROUP BY d.endpoint
         """

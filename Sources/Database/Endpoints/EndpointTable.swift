@@ -221,7 +221,7 @@ package enum EndpointTable {
         ),
         noted AS (
             INSERT INTO entitled.endpoint_health AS h (endpoint, disabled_code, disabled_ms)
-            SELECT id, $3, (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM disabled
+            SELECT id, $3, (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 FROM disabled
             ON CONFLICT (endpoint) DO UPDATE SET disabled_code = excluded.disabled_code,
                 disabled_ms = excluded.disabled_ms, is_disabling_told = false
         )

@@ -294,10 +294,14 @@ package enum JournalRows {
         _ facts: [FactTable.New?], on connection: PostgresConnection
     ) throws -> Set<Int> {
         let known = facts.enumerated().compactMap { place, fact in fact.map { (place, $0) } }
-        let rows = try connection.query(
-            selectMissing,
-            PurchaseKeys(known.map(\.1.key)).parameters + [.uuids(known.map(\.1.fact.digest))])
-        return Set(try rows.map { known[Int(try $0.int("place")) - 1].0 })
+        return Set(
+            try connection.laneGroups.split(known, by: \.1.key.lane).flatMap { part in
+                try connection.query(
+                    selectMissing,
+                    PurchaseKeys(part.elements.map(\.1.key)).parameters
+                        + [.uuids(part.elements.map(\.1.fact.digest))]
+                ).map { part.elements[Int(try $0.int("place")) - 1].0 }
+            })
     }
 
     // MARK: - Deletions

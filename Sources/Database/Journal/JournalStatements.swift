@@ -108,7 +108,7 @@ struct JournalStatements {
                 'original_transaction_id', t.original_transaction_id, 'kind', t.kind, 'signed_ms', t.signed_ms,
                 'seq', t.seq, 'source', t.source)::text AS entry, t.payload
             FROM entitled.fact t
-            WHERE t.kind IN (4, 6, 7, 8) AND t.seq >= \(least) AND \(changed)
+            WHERE t.kind IN (4, 6, 7, 8) AND t.seq >= \(least) /* cluster: for: */AND \(changed)/* end */
             """
     }
 

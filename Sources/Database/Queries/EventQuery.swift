@@ -178,7 +178,8 @@ package enum EventQuery {
     package static func find(_ id: [UInt8], on connection: PostgresConnection) throws -> [EventSummary] {
         try connection.query(
             """
-            SELECT \(columns) FROM unnest($1::int2[]) AS l(lane) JOIN entitled.event e ON e.lane = l.lane AND e.id = $2
+            SELECT \(columns) FROM /* cluster: entitled.event e WHERE e.lane = ANY($1::int2[]) for: */
+                unnest($1::int2[]) AS l(lane) JOIN entitled.event e ON e.lane = l.lane/* end */ AND e.id = $2
             """, [.int2s(Lane.all.map(\.number)), .uuid(id)]
         ).map(summary)
     }

@@ -30,7 +30,7 @@ package enum EventTraceQuery {
         JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($1::int2[]) */ AND d.id = t.id
         LEFT JOIN LATERAL (
             SELECT a.started_ms + a.duration_ms AS ended_ms FROM entitled.attempt a
-            WHERE a.lane = d.lane AND a.delivery = d.id AND a.started_ms >= $3
+            WHERE a.lane = d.lane /* cluster: AND a.lane = ANY($1::int2[]) */ AND a.delivery = d.id AND a.started_ms >= $3
             ORDER BY a.started_ms DESC LIMIT 1
         ) last ON true
         ORDER BY d.endpoint
@@ -72,8 +72,11 @@ package enum EventTraceQuery {
         guard !wanted.isEmpty else { return found }
         // From that day on, not in every day there is; clocks differ a little.
         let first = since - 86_400_000
-        let rows = try connection.query(
-            deliveries, [.int2s(wanted.map(\.lane.number)), .uuids(wanted.map(\.bytes)), .int8(first)])
+        let rows = try connection.laneGroups.split(wanted, by: \.lane).flatMap { part in
+            try connection.query(
+                deliveries,
+                [.int2s(part.elements.map(\.lane.number)), .uuids(part.elements.map(\.bytes)), .int8(first)])
+        }
         for row in rows {
             let state: DeliveryState = try row.value("state")
             found[UUIDText.upper(try row.uuid("event")), default: []].append(

@@ -18,14 +18,26 @@ package enum IntroductoryOfferQuery {
         WHERE named.id = $1 AND ($2::text IS NULL OR p.app = $2) AND ($3::int2 IS NULL OR p.environment = $3)
         """
 
+    /// Step by step on a cluster, where customers lie elsewhere than purchases.
+    private static func owned(by id: String, on connection: PostgresConnection) throws -> [PurchaseKey] {
+        let customer = try CustomerTable.load([id], on: connection)[id]
+        return try PurchaseTable.owned(by: customer?.appUserIDs ?? [], on: connection)
+    }
+
     /// - Parameters:
     ///   - app: nil: any.
     ///   - environment: nil: both.
     package static func load(
         _ appUserID: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
     ) throws -> History {
-        let rows = try connection.query(select, [.text(appUserID), .text(app), .int2(environment?.code)])
-        let keys = try rows.map { try PurchaseKey($0) }
+        let keys =
+            try connection.isCluster
+            ? owned(by: appUserID, on: connection).filter { key in
+                app.map { $0 == key.app } ?? true && environment.map { $0 == key.environment } ?? true
+            }
+            : connection.query(select, [.text(appUserID), .text(app), .int2(environment?.code)]).map {
+                try PurchaseKey($0)
+            }
         return History(try FactTable.load(keys, on: connection))
     }
 }

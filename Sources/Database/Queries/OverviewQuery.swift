@@ -5,10 +5,11 @@ import Postgres
 package enum OverviewQuery {
     /// A few of each lane, in one step also where many arrive; what Apple was asked for, and what apps posted, is left out.
     private static let newest = """
-        SELECT n.app, n.environment, max(n.seq) AS seq FROM unnest($1::int2[]) AS l(lane) CROSS JOIN LATERAL (
+        SELECT n.app, n.environment, max(n.seq) AS seq FROM /* cluster: entitled.lane l for: */unnest($1::int2[]) AS l(lane)/* end */
+        CROSS JOIN LATERAL (
             SELECT app, environment, seq FROM entitled.notification
             WHERE lane = l.lane AND seq >= $2 AND source NOT IN (3, 4, 5, 6) ORDER BY seq DESC LIMIT 8
-        ) n GROUP BY 1, 2
+        ) n /* cluster: WHERE l.lane = ANY($1::int2[]) */ GROUP BY 1, 2
         """
 
     /// When Apple's newest notification of each app and environment came, in ms since 1970: of what came since an instant.
@@ -53,26 +54,30 @@ package enum OverviewQuery {
         }
     }
 
-    /// By the partial indexes on the lanes.
+    /// Deliveries of a state, by the partial indexes on the lanes. A cluster is given the endpoints.
+    private static func open(_ state: DeliveryCode) -> String {
+        """
+        (SELECT count(*) FROM (
+            SELECT 1 FROM /* cluster: entitled.delivery d
+                WHERE d.lane = ANY($1::int2[]) AND d.endpoint = ANY($5::text[]) AND d.state = \(state) for: */
+                unnest($1::int2[]) AS l(lane) CROSS JOIN entitled.endpoint e
+                JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = e.id AND d.state = \(state)/* end */
+            LIMIT $2) d)
+        """
+    }
+
     private static let counts = """
-        SELECT (SELECT count(*) FROM (SELECT FROM entitled.held_notification LIMIT $2) h) AS held,
+        SELECT (SELECT count(*) FROM (SELECT 1 FROM entitled.held_notification LIMIT $2) h) AS held,
+            \(open(.pending)) AS pending_deliveries, \(open(.held)) AS held_deliveries,
             (SELECT count(*) FROM (
-                SELECT FROM unnest($1::int2[]) AS l(lane) CROSS JOIN entitled.endpoint e
-                JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = e.id
-                    AND d.state = \(DeliveryCode.pending) LIMIT $2) d) AS pending_deliveries,
-            (SELECT count(*) FROM (
-                SELECT FROM unnest($1::int2[]) AS l(lane) CROSS JOIN entitled.endpoint e
-                JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = e.id
-                    AND d.state = \(DeliveryCode.held) LIMIT $2) d) AS held_deliveries,
-            (SELECT count(*) FROM (
-                SELECT FROM entitled.refund_request WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending')
+                SELECT 1 FROM entitled.refund_request WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending')
                     AND deadline_ms > $3 LIMIT $2) r) AS open_refunds,
             (SELECT min(deadline_ms) FROM entitled.refund_request
                 WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $3) AS next_deadline,
             (SELECT min(deadline_ms) FROM entitled.refund_request
                 WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $3
                     AND app = ANY ($4::text[])) AS next_answer,
-            (SELECT count(*) FROM (SELECT FROM entitled.job WHERE state = 'running' LIMIT $2) j) AS running_jobs,
+            (SELECT count(*) FROM (SELECT 1 FROM entitled.job WHERE state = 'running' LIMIT $2) j) AS running_jobs,
             ARRAY(
                 SELECT h.endpoint FROM entitled.endpoint_health h JOIN entitled.endpoint e ON e.id = h.endpoint
                 WHERE h.failing_since_ms IS NOT NULL AND e.removed_ms IS NULL AND e.disabled_reason IS NULL
@@ -86,10 +91,11 @@ package enum OverviewQuery {
     package static func counts(
         upTo limit: Int64, now: Int64, answeredApps: [String], on connection: PostgresConnection
     ) throws -> Counts {
-        try Counts(
-            connection.query(
-                counts, [PurchaseQuery.lanes, .int8(limit), .int8(now), .texts(answeredApps)]
-            ).one())
+        var values: [PostgresValue] = [PurchaseQuery.lanes, .int8(limit), .int8(now), .texts(answeredApps)]
+        if connection.isCluster {
+            values.append(.texts(try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text("id") }))
+        }
+        return try Counts(connection.query(counts, values).one())
     }
 
     /// A worker that was seen lately.
@@ -103,37 +109,39 @@ package enum OverviewQuery {
     }
 
     private static let workers = """
-        SELECT w.id, w.host, floor(extract(epoch FROM w.seen_at) * 1000)::int8 AS seen_ms,
-            (SELECT count(*) FROM entitled.lane l WHERE l.owner = w.id AND l.lease_until >= clock_timestamp()) AS lanes
-        FROM entitled.worker w WHERE w.seen_at > clock_timestamp() - $1 * interval '1 millisecond'
-        ORDER BY w.host, w.id
+        SELECT id, host, floor(extract(epoch FROM seen_at) * 1000)::int8 AS seen_ms FROM entitled.worker
+        WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond' ORDER BY host, id
+        """
+
+    private static let owned = """
+        SELECT owner, count(*) AS lanes FROM entitled.lane WHERE owner IS NOT NULL AND lease_until >= clock_timestamp()
+        GROUP BY owner
         """
 
     /// - Parameter patience: how long ago a worker may have been seen; ms.
     package static func workers(
         seenWithin patience: Int64, on connection: PostgresConnection
     ) throws -> [Worker] {
-        try connection.query(workers, [.int8(patience)]).map { row in
-            Worker(
-                id: try row.uuid("id"), host: try row.text("host"), seen: try row.int("seen_ms"),
-                lanes: try row.int("lanes"))
+        let owned = try connection.query(owned).map { (try $0.uuid("owner"), try $0.int("lanes")) }
+        let lanes = Dictionary(uniqueKeysWithValues: owned)
+        return try connection.query(workers, [.int8(patience)]).map { row in
+            let id = try row.uuid("id")
+            return Worker(id: id, host: try row.text("host"), seen: try row.int("seen_ms"), lanes: lanes[id] ?? 0)
         }
     }
 
-    private static let backlog = """
-        SELECT code, (SELECT count(*) FROM (
-            SELECT FROM unnest($1::int2[]) AS l(lane) JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = $2
-                AND d.state = \(DeliveryCode.pending) LIMIT $3) d) AS number
-        FROM (VALUES (\(DeliveryCode.pending))) AS c(code)
-        UNION ALL SELECT code, (SELECT count(*) FROM (
-            SELECT FROM unnest($1::int2[]) AS l(lane) JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = $2
-                AND d.state = \(DeliveryCode.held) LIMIT $3) d) AS number
-        FROM (VALUES (\(DeliveryCode.held))) AS c(code)
-        UNION ALL SELECT code, (SELECT count(*) FROM (
-            SELECT FROM unnest($1::int2[]) AS l(lane) JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = $2
-                AND d.state = \(DeliveryCode.blocked) LIMIT $3) d) AS number
-        FROM (VALUES (\(DeliveryCode.blocked))) AS c(code)
+    private static func countingOpen(_ state: DeliveryCode) -> String {
         """
+        SELECT code, (SELECT count(*) FROM (
+            SELECT 1 FROM /* cluster: entitled.delivery d WHERE d.lane = ANY($1::int2[]) for: */
+                unnest($1::int2[]) AS l(lane) JOIN entitled.delivery d ON d.lane = l.lane/* end */ AND d.endpoint = $2 AND d.state = \(state)
+            LIMIT $3) d) AS number
+        FROM (VALUES (\(state))) AS c(code)
+        """
+    }
+
+    private static let backlog = [DeliveryCode.pending, .held, .blocked].map(countingOpen)
+        .joined(separator: " UNION ALL ")
 
     /// How many deliveries of an endpoint are open, each state counted up to a limit. No index finds the dead ones.
     package static func backlog(

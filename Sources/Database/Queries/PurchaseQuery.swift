@@ -17,13 +17,30 @@ package enum PurchaseQuery {
     private static let select = """
         SELECT p.app, p.environment, p.original_transaction_id, p.owner FROM entitled.purchase p
         WHERE ($2::text IS NULL OR p.app = $2) AND ($3::int2 IS NULL OR p.environment = $3)
-            AND (NOT $4 OR p.app <> $6 AND starts_with(p.owner, $5) AND NOT EXISTS (
+            AND (NOT $4 OR p.app <> $6 AND starts_with(p.owner, $5) /* cluster: for: */AND NOT EXISTS (
                 SELECT 1 FROM entitled.app_user_id own
                 JOIN entitled.app_user_id other ON other.original_app_user_id = own.original_app_user_id
                 WHERE own.id = p.owner AND NOT starts_with(other.id, $5)
-            ))
-        ORDER BY p.updated_ms DESC, p.original_transaction_id LIMIT $1
+            )/* end */)
+        ORDER BY p.updated_ms DESC, p.original_transaction_id LIMIT $1 /* cluster: OFFSET $7 */
         """
+
+    private static let selectClaimed = """
+        SELECT DISTINCT own.id FROM entitled.app_user_id own
+        JOIN entitled.app_user_id other ON other.original_app_user_id = own.original_app_user_id
+        WHERE own.id = ANY($1::text[]) AND NOT starts_with(other.id, $2)
+        """
+
+    /// Those of these anonymous ids whose customer has another id, too: asked apart on a cluster, where purchases lie elsewhere.
+    package static func claimed(
+        among owners: Set<String>, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        guard !owners.isEmpty else { return [] }
+        return Set(
+            try connection.query(selectClaimed, [.texts(owners.sorted()), .text(Owner.anonymousPrefix)]).map {
+                try $0.text("id")
+            })
+    }
 
     /// Those that changed last come first.
     ///
@@ -32,13 +49,34 @@ package enum PurchaseQuery {
         isUnclaimed: Bool, app: String?, environment: StoreEnvironment?, atMost limit: Int, foldSettings: FoldSettings,
         on connection: PostgresConnection
     ) throws -> [Found] {
-        let rows = try connection.query(
-            select,
-            [
-                .int8(Int64(limit)), .text(app), .int2(environment?.code), .bool(isUnclaimed),
-                .text(Owner.anonymousPrefix), .text(Grant.app),
-            ])
-        return try found(rows, foldSettings: foldSettings, on: connection)
+        func rows(_ limit: Int, after skipped: Int = 0) throws -> [(key: PurchaseKey, owner: String)] {
+            try connection.query(
+                select,
+                [
+                    .int8(Int64(limit)), .text(app), .int2(environment?.code), .bool(isUnclaimed),
+                    .text(Owner.anonymousPrefix), .text(Grant.app),
+                ] + (connection.isCluster ? [.int8(Int64(skipped))] : [])
+            ).map(owned)
+        }
+        guard connection.isCluster, isUnclaimed else {
+            return try found(rows(limit), foldSettings: foldSettings, on: connection)
+        }
+        var (listed, read) = ([(key: PurchaseKey, owner: String)](), 0)
+        var page: [(key: PurchaseKey, owner: String)]
+        repeat {
+            page = try rows(candidates, after: read)
+            read += page.count
+            let claimed = try claimed(among: Set(page.map(\.owner)), on: connection)
+            listed += page.filter { !claimed.contains($0.owner) }
+        } while listed.count < limit && page.count == candidates
+        return try found(Array(listed.prefix(limit)), foldSettings: foldSettings, on: connection)
+    }
+
+    /// Purchases of which a cluster looks up the owners at a time.
+    private static let candidates = 2_000
+
+    private static func owned(_ row: PostgresRow) throws -> (key: PurchaseKey, owner: String) {
+        (try PurchaseKey(row), try row.text("owner"))
     }
 
     private static let selectKeys = """
@@ -57,14 +95,13 @@ package enum PurchaseQuery {
     ) throws -> [Found] {
         guard !keys.isEmpty else { return [] }
         let rows = try connection.query(selectKeys, PurchaseKeys(keys).parameters)
-        return try found(rows, foldSettings: foldSettings, within: bounds, on: connection)
+        return try found(rows.map(owned), foldSettings: foldSettings, within: bounds, on: connection)
     }
 
     private static func found(
-        _ rows: PostgresRows, foldSettings: FoldSettings,
+        _ owned: [(key: PurchaseKey, owner: String)], foldSettings: FoldSettings,
         within bounds: FactTable.Bounds = FactTable.Bounds(rows: nil, bytes: nil), on connection: PostgresConnection
     ) throws -> [Found] {
-        let owned = try rows.map { (key: try PurchaseKey($0), owner: try $0.text("owner")) }
         let customers = try CustomerTable.load(Set(owned.map(\.owner)), on: connection)
         let facts = try FactTable.known(of: owned.map(\.key), within: bounds, on: connection)
         return zip(owned, facts).compactMap { item, known in

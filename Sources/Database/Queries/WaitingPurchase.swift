@@ -16,24 +16,24 @@ package struct WaitingPurchase: Sendable {
     package static let countedFacts = 1000
 
     private static let select = """
-        WITH oldest AS MATERIALIZED (
-            SELECT n.lane, n.seq, n.app, n.environment, n.original_transaction_id
-            FROM entitled.lane l CROSS JOIN LATERAL (
-                SELECT seq FROM entitled.pending WHERE lane = l.lane ORDER BY seq LIMIT 1
-            ) p JOIN entitled.notification n ON n.lane = l.lane AND n.seq = p.seq
-            WHERE n.seq >= $1 AND n.seq < $2 AND n.original_transaction_id IS NOT NULL
-            ORDER BY n.seq LIMIT $3
-        )
-        SELECT n.app, n.environment, n.original_transaction_id, n.seq, (
+        SELECT n.app, n.environment, n.original_transaction_id, n.seq, n.lane
+        FROM entitled.lane l CROSS JOIN LATERAL (
+            SELECT seq FROM entitled.pending WHERE lane = l.lane ORDER BY seq LIMIT 1
+        ) p JOIN entitled.notification n ON n.lane = l.lane AND n.seq = p.seq
+        WHERE n.seq >= $1 AND n.seq < $2 AND n.original_transaction_id IS NOT NULL
+        ORDER BY n.seq LIMIT $3
+        """
+
+    private static let count = """
+        SELECT (
                 SELECT count(*) FROM (
-                    SELECT FROM entitled.fact f WHERE f.lane = n.lane AND f.app = n.app AND f.environment = n.environment
-                        AND f.original_transaction_id = n.original_transaction_id LIMIT $4
+                    SELECT 1 FROM entitled.fact f WHERE f.lane = $1 AND f.original_transaction_id = $2 AND f.app = $3
+                        AND f.environment = $4 LIMIT $5
                 ) f
             ) AS facts, EXISTS (
-                SELECT FROM entitled.purchase_fold s WHERE s.lane = n.lane AND s.app = n.app AND s.codec = $5
-                    AND s.environment = n.environment AND s.original_transaction_id = n.original_transaction_id
+                SELECT 1 FROM entitled.purchase_fold s WHERE s.lane = $1 AND s.original_transaction_id = $2 AND s.app = $3
+                    AND s.environment = $4 AND s.codec = $6
             ) AS is_folded
-        FROM oldest n ORDER BY n.seq
         """
 
     /// Those that have waited longest, one of each lane, in the order of their arrival.
@@ -46,15 +46,20 @@ package struct WaitingPurchase: Sendable {
     ) throws -> [WaitingPurchase] {
         let rows = try connection.query(
             select,
-            [
-                .int8(oldest), .int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit)),
-                .int8(Int64(countedFacts)), .int2(PurchaseFoldTable.codec),
-            ])
+            [.int8(oldest), .int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit))])
         return try rows.map { row in
-            WaitingPurchase(
-                key: try PurchaseKey(row),
-                since: SequenceGenerator.instant(of: try row.int("seq")), facts: Int(try row.int("facts")),
-                isFolded: try row.bool("is_folded"))
+            let key = try PurchaseKey(row)
+            let counted = try connection.query(
+                count,
+                [
+                    .int2(try row.value("lane", as: Lane.self).number), .text(key.originalTransactionID),
+                    .text(key.app),
+                    .int2(key.environment.code), .int8(Int64(countedFacts)), .int2(PurchaseFoldTable.codec),
+                ]
+            ).one()
+            return WaitingPurchase(
+                key: key, since: SequenceGenerator.instant(of: try row.int("seq")),
+                facts: Int(try counted.int("facts")), isFolded: try counted.bool("is_folded"))
         }
     }
 }

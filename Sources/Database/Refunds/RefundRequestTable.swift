@@ -176,28 +176,48 @@ package enum RefundRequestTable {
 
     // MARK: - For who sends
 
+    /// What one statement changes on one Postgres, a cluster changes group by group: those in which the condition is met by some row.
+    private static func inGroups<Result>(
+        where condition: String, _ values: [PostgresValue], on connection: PostgresConnection,
+        _ body: (_ lanes: [PostgresValue]) throws -> [Result]
+    ) throws -> [Result] {
+        guard connection.isCluster else { return try body([]) }
+        let lanes = try connection.query(
+            "SELECT lane FROM entitled.refund_request WHERE \(condition)", values
+        ).map { try $0.value("lane", as: Lane.self) }
+        return try connection.laneGroups.split(Array(Set(lanes))).flatMap { part in
+            try body([.int2s(part.elements.map(\.number).sorted())])
+        }
+    }
+
+    private static let isUnanswered = "decided_ms IS NULL AND state = 'open' AND deadline_ms > $2 AND app = $1"
     private static let answerAll = """
-        UPDATE entitled.refund_request SET state = 'ready', answer = $2, answered_by = 'policy', next_ms = $3
-        WHERE decided_ms IS NULL AND state = 'open' AND deadline_ms > $3 AND app = $1
+        UPDATE entitled.refund_request SET state = 'ready', answer = $3, answered_by = 'policy', next_ms = $2
+        WHERE \(isUnanswered) /* cluster: AND lane = ANY($4::int2[]) */
         """
 
     /// Gives the same answer to all open questions about an app.
     package static func answerAll(
         of app: String, _ answer: RefundAnswer, now: Int64, on connection: PostgresConnection
     ) throws {
-        _ = try connection.query(answerAll, [.text(app), .text(answer.json.text), .int8(now)])
+        _ = try inGroups(where: isUnanswered, [.text(app), .int8(now)], on: connection) { lanes in
+            try connection.query(answerAll, [.text(app), .int8(now), .text(answer.json.text)] + lanes).map { $0 }
+        }
     }
 
+    private static let isDue = """
+        decided_ms IS NULL AND state IN ('ready', 'sending') AND deadline_ms > $1 AND next_ms <= $1
+            AND app = ANY($2::text[])
+        """
     private static let claim = """
         WITH due AS MATERIALIZED (
             SELECT lane, transaction_id, app, environment FROM entitled.refund_request
-            WHERE decided_ms IS NULL AND state IN ('ready', 'sending') AND deadline_ms > $1 AND next_ms <= $1
-                AND app = ANY($2::text[])
+            WHERE \(isDue) /* cluster: AND lane = ANY($5::int2[]) */
             ORDER BY deadline_ms LIMIT $3 FOR UPDATE SKIP LOCKED
         )
         UPDATE entitled.refund_request r SET state = 'sending', attempts = r.attempts + 1, next_ms = $1 + $4
-        FROM due WHERE r.lane = due.lane AND r.transaction_id = due.transaction_id AND r.app = due.app
-            AND r.environment = due.environment
+        FROM due WHERE r.lane = due.lane /* cluster: AND r.lane = ANY($5::int2[]) */
+            AND r.transaction_id = due.transaction_id AND r.app = due.app AND r.environment = due.environment
         RETURNING \(columnsOfTable)
         """
 
@@ -209,8 +229,16 @@ package enum RefundRequestTable {
     package static func claim(
         of apps: [String], atMost limit: Int, for time: Int64, now: Int64, on connection: PostgresConnection
     ) throws -> [RefundRequest] {
-        try connection.query(claim, [.int8(now), .texts(apps), .int8(Int64(limit)), .int8(time)]).map {
-            try RefundRequest($0)
+        var left = limit
+        return try inGroups(
+            where: "\(isDue) ORDER BY deadline_ms LIMIT $3", [.int8(now), .texts(apps), .int8(Int64(limit))],
+            on: connection
+        ) { lanes in
+            let claimed = try connection.query(
+                claim, [.int8(now), .texts(apps), .int8(Int64(left)), .int8(time)] + lanes
+            ).map { try RefundRequest($0) }
+            left -= claimed.count
+            return claimed
         }
     }
 
@@ -240,7 +268,7 @@ package enum RefundRequestTable {
         FROM entitled.purchase p
         WHERE r.decided_ms IS NULL AND r.state = 'open' AND r.deadline_ms > $1 AND NOT r.is_told
             AND r.app = ANY($2::text[]) AND r.lane = ANY($3::int2[])
-            AND p.lane = r.lane AND p.original_transaction_id = r.original_transaction_id AND p.app = r.app
+            AND p.lane = r.lane /* cluster: AND p.lane = ANY($3::int2[]) */ AND p.original_transaction_id = r.original_transaction_id AND p.app = r.app
             AND p.environment = r.environment
         RETURNING \(columnsOfTable), p.owner
         """
@@ -255,15 +283,20 @@ package enum RefundRequestTable {
         }
         guard !lanes.isEmpty else { return [] }
         _ = try Fence.hold(lanes, on: connection)
-        return try connection.query(tell, [.int8(now), .texts(apps), .int2s(lanes.map(\.number))]).map {
-            (try RefundRequest($0), try $0.text("owner"))
+        return try connection.laneGroups.split(lanes).flatMap { part in
+            try connection.query(tell, [.int8(now), .texts(apps), .int2s(part.elements.map(\.number))]).map {
+                (try RefundRequest($0), try $0.text("owner"))
+            }
         }
     }
 
+    private static let isClosing = """
+        decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $1 AND deadline_ms <= $1 + $2
+            AND NOT is_warned AND app = ANY($3::text[])
+        """
     private static let warn = """
         UPDATE entitled.refund_request SET is_warned = true
-        WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending') AND deadline_ms > $1 AND deadline_ms <= $1 + $2
-            AND NOT is_warned AND app = ANY($3::text[])
+        WHERE \(isClosing) /* cluster: AND lane = ANY($4::int2[]) */
         RETURNING \(RefundRequest.columns)
         """
 
@@ -271,6 +304,9 @@ package enum RefundRequestTable {
     package static func closing(
         in ahead: Int64, of apps: [String], now: Int64, on connection: PostgresConnection
     ) throws -> [RefundRequest] {
-        try connection.query(warn, [.int8(now), .int8(ahead), .texts(apps)]).map { try RefundRequest($0) }
+        let values: [PostgresValue] = [.int8(now), .int8(ahead), .texts(apps)]
+        return try inGroups(where: isClosing, values, on: connection) { lanes in
+            try connection.query(warn, values + lanes).map { try RefundRequest($0) }
+        }
     }
 }

@@ -51,7 +51,7 @@ package enum ReportTable {
     private static func selectDue(histories: Bool) -> String {
         """
         SELECT p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms FROM entitled.purchase p
-        LEFT JOIN entitled.report_purchase r ON r.lane = p.lane
+        LEFT JOIN entitled.report_purchase r ON r.lane = p.lane /* cluster: AND r.lane = $1 */
             AND r.original_transaction_id = p.original_transaction_id AND r.app = p.app AND r.environment = p.environment
         WHERE p.lane = $1 AND (p.original_transaction_id, p.app, p.environment) > ($2, $3, $4)
             AND ((r.version, r.updated_ms, r.stamp) IS DISTINCT FROM (p.version, p.updated_ms, $5)
@@ -173,16 +173,16 @@ package enum ReportTable {
     private static let deleteGone = """
         WITH gone AS (
             DELETE FROM entitled.report_purchase r WHERE r.lane = $1 AND NOT EXISTS (
-                SELECT FROM entitled.purchase p WHERE p.lane = r.lane
+                SELECT FROM entitled.purchase p WHERE p.lane = r.lane /* cluster: AND p.lane = $1 */
                     AND p.original_transaction_id = r.original_transaction_id AND p.app = r.app
                     AND p.environment = r.environment)
             RETURNING r.lane, r.original_transaction_id, r.app, r.environment
         ), transactions AS (
-            DELETE FROM entitled.report_transaction t USING gone g WHERE t.lane = g.lane
+            DELETE FROM entitled.report_transaction t USING gone g WHERE t.lane = g.lane /* cluster: AND t.lane = $1 */
                 AND t.original_transaction_id = g.original_transaction_id AND t.app = g.app
                 AND t.environment = g.environment
         )
-        DELETE FROM entitled.report_entitlement e USING gone g WHERE e.lane = g.lane
+        DELETE FROM entitled.report_entitlement e USING gone g WHERE e.lane = g.lane /* cluster: AND e.lane = $1 */
             AND e.original_transaction_id = g.original_transaction_id AND e.app = g.app AND e.environment = g.environment
         """
 
@@ -197,9 +197,10 @@ package enum ReportTable {
 
     /// Where no purchase's rows are up to date, a refresh has brought nothing.
     private static let finish = """
-        UPDATE entitled.report_refresh SET failed = $2, started_ms = CASE
-            WHEN $2 = 0 OR EXISTS (SELECT FROM entitled.report_purchase WHERE stamp = $3) THEN $1 ELSE started_ms END
+        UPDATE entitled.report_refresh SET failed = $2, started_ms = CASE WHEN $3 THEN $1 ELSE started_ms END
         """
+    private static let isAny =
+        "SELECT EXISTS (SELECT 1 FROM entitled.report_purchase WHERE stamp = $1) AS is_any"
 
     /// Notes that all changes from before this instant are in the tables, but those of the purchases that failed.
     ///
@@ -212,7 +213,8 @@ package enum ReportTable {
         started: Int64, failed: Int, stamp: String, on connection: PostgresConnection
     ) throws {
         if try connection.query(countsFailures).first?.bool("counts_failures") ?? false {
-            _ = try connection.query(finish, [.int8(started), .int8(Int64(failed)), .text(stamp)])
+            let isAny = try failed == 0 || connection.query(isAny, [.text(stamp)]).one().bool("is_any")
+            _ = try connection.query(finish, [.int8(started), .int8(Int64(failed)), .bool(isAny)])
         } else if failed == 0 {
             _ = try connection.query("UPDATE entitled.report_refresh SET started_ms = $1", [.int8(started)])
         }

@@ -19,15 +19,18 @@ struct DeadLetterScan {
 
     private static let deliveries = """
         SELECT d.created_ms, d.lane, d.id, d.event, d.event_type,
-            d.state = \(DeliveryCode.dead) AND d.endpoint = $4 AS is_dead, coalesce((
+            d.state = \(DeliveryCode.dead) AND d.endpoint = $4 AS is_dead,
+            coalesce(/* cluster: octet_length(e.body) = 0 for: */(
                 SELECT octet_length(e.body) = 0 FROM entitled.event e
                 WHERE d.state = \(DeliveryCode.dead) AND d.endpoint = $4 AND e.lane = d.lane AND e.id = d.event
-            ), false) AS is_gone, d.notification_seq
+            )/* end */, false) AS is_gone, d.notification_seq
         FROM (
             SELECT * FROM entitled.delivery
             WHERE created_ms >= $1 AND created_ms < $5 AND (created_ms, lane, id) > ($1, $2, $3)
             ORDER BY created_ms, lane, id LIMIT $6
         ) d
+        /* cluster: LEFT JOIN entitled.event e ON d.state = \(DeliveryCode.dead) AND d.endpoint = $4 AND e.lane = d.lane
+            AND e.id = d.event */
         ORDER BY d.created_ms, d.lane, d.id
         """
 

@@ -19,7 +19,7 @@ package enum DayPartitions: String, Sendable, CaseIterable {
     /// From the catalogue: the worker's role may look nowhere else.
     private static let list = """
         SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - DATE '1970-01-01' AS day,
-            coalesce(pg_total_relation_size(c.oid), 0) AS bytes
+            coalesce(/* cluster: citus_total_relation_size(c.oid) for: */pg_total_relation_size(c.oid)/* end */, 0) AS bytes
         FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = ('entitled.' || $1)::regclass AND c.relname ~ '_[0-9]{8}$'
         ORDER BY 1
@@ -66,8 +66,10 @@ package enum DayPartitions: String, Sendable, CaseIterable {
     /// By lane, as their keys begin.
     private static func need(_ table: String) -> String {
         """
-        EXISTS (SELECT FROM entitled.lane l CROSS JOIN LATERAL (
-            SELECT FROM entitled.\(table) n WHERE n.lane = l.lane AND n.seq >= $1 AND n.seq < $2 LIMIT 1) waiting)
+        EXISTS (SELECT 1 FROM /* cluster: entitled.\(table) n WHERE n.seq >= $1 AND n.seq < $2 for: */entitled.lane l
+            CROSS JOIN LATERAL (
+                SELECT FROM entitled.\(table) n WHERE n.lane = l.lane AND n.seq >= $1 AND n.seq < $2 LIMIT 1
+            ) waiting/* end */)
         """
     }
 

@@ -8,7 +8,7 @@ import Postgres
 /// locked, and what the customer has is looked for once more behind the lock: nothing that was committed meanwhile is
 /// missed. A customer that another transaction has locked stays.
 struct EmptyCustomerCleaner {
-    private var walk = BlockScan("customer")
+    private var walk = BlockScan("customer", isOfLanes: false)
 
     /// Whether a customer was not seen since `$3`, and has nothing but this one id.
     ///
@@ -108,7 +108,7 @@ struct EmptyCustomerCleaner {
     ) throws -> [RetentionForecast.Entry] {
         var (customers, ids) = (RetentionForecast.Tally(), RetentionForecast.Tally())
         let statement = count(try notes(on: connection))
-        try BlockScan.pass(of: "customer", on: connection) { blocks in
+        try BlockScan.pass(of: "customer", isOfLanes: false, on: connection) { blocks in
             let row = try connection.query(statement, [.text(blocks.start), .text(blocks.end), .int8(limit)]).one()
             let rows = try row.int("count")
             customers.add(

@@ -7,7 +7,7 @@ import Postgres
 /// The row of the event stays: its id must never be made again with another body, and what caused it is on record for
 /// ever. An event with a delivery that is pending or held, or that ended not long ago, stays whole.
 struct EventCleaner {
-    private var walk = BlockScan("event")
+    private var walk = BlockScan("event", isOfLanes: true)
     private var kept: Int64 = 0
 
     struct Step {
@@ -20,6 +20,7 @@ struct EventCleaner {
     private static let old = """
         SELECT lane, id FROM entitled.event
         WHERE ctid >= $1::text::tid AND ctid < $2::text::tid AND created_ms < $3 AND octet_length(body) > 0
+            /* cluster: AND lane = ANY($4::int2[]) */
         """
 
     /// Deliveries by their primary keys, which follow from the event and the endpoint: there is no index by event.
@@ -101,7 +102,7 @@ struct EventCleaner {
             guard !names.isEmpty else { return }
             try tally.add(connection.query(sql, [.int2s(names.map(\.lane.number)), .uuids(names.map(\.id))]))
         }
-        try BlockScan.pass(of: "event", on: connection) { blocks in
+        try BlockScan.pass(of: "event", isOfLanes: true, on: connection) { blocks in
             let old = try cleaner.old(in: blocks, before: limit, on: connection)
             guard !old.isEmpty else { return }
             let clear = try cleaner.finished(old, limit, on: connection)
@@ -118,7 +119,9 @@ struct EventCleaner {
     private func old(
         in blocks: BlockScan.Blocks, before limit: Int64, on connection: PostgresConnection
     ) throws -> [Name] {
-        try connection.query(EventCleaner.old, [.text(blocks.start), .text(blocks.end), .int8(limit)]).map { row in
+        try connection.query(
+            EventCleaner.old, [.text(blocks.start), .text(blocks.end), .int8(limit)] + blocks.values
+        ).map { row in
             Name(lane: try row.value("lane"), id: try row.uuid("id"))
         }
     }

@@ -4,11 +4,11 @@ import Postgres
 
 /// Forgets which notifications were there, once they could not come again.
 struct KeyCleaner {
-    private var walk = BlockScan("notification_key")
+    private var walk = BlockScan("notification_key", isOfLanes: true)
 
     private static let clean = """
         DELETE FROM entitled.notification_key WHERE ctid >= $1::text::tid AND ctid < $2::text::tid AND seq < $3
-        RETURNING 1
+            /* cluster: AND lane = ANY($4::int2[]) */ RETURNING 1
         """
 
     /// One short step.
@@ -21,7 +21,7 @@ struct KeyCleaner {
         return try connection.transaction {
             _ = try connection.query("SELECT \(Durability.setting)")
             return try connection.query(
-                KeyCleaner.clean, [.text(blocks.start), .text(blocks.end), .int8(least)]
+                KeyCleaner.clean, [.text(blocks.start), .text(blocks.end), .int8(least)] + blocks.values
             ).count
         }
     }
@@ -32,13 +32,15 @@ struct KeyCleaner {
         SELECT count(*), coalesce(sum(pg_column_size(k.*)), 0)::int8 AS bytes,
             (min(seq) >> 22) + 1704067200000 AS oldest_ms
         FROM entitled.notification_key k WHERE ctid >= $1::text::tid AND ctid < $2::text::tid AND seq < $3
+            /* cluster: AND k.lane = ANY($4::int2[]) */
         """
 
     static func forecast(before first: Day, on connection: PostgresConnection) throws -> RetentionForecast.Entry {
         let least = SequenceGenerator.least(at: first.start)
         var tally = RetentionForecast.Tally()
-        try BlockScan.pass(of: "notification_key", on: connection) { blocks in
-            try tally.add(connection.query(count, [.text(blocks.start), .text(blocks.end), .int8(least)]))
+        try BlockScan.pass(of: "notification_key", isOfLanes: true, on: connection) { blocks in
+            try tally.add(
+                connection.query(count, [.text(blocks.start), .text(blocks.end), .int8(least)] + blocks.values))
         }
         return tally.entry("notification_key", before: first.start)
     }

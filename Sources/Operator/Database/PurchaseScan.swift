@@ -39,7 +39,7 @@ enum PurchaseScan {
 
     /// With its OFFSET the look at an owner's other ids stays one for each purchase: all ids are never read into a hash table.
     private static let select = """
-        SELECT lane, app, environment, original_transaction_id,
+        SELECT /* cluster: owner, */ lane, app, environment, original_transaction_id,
             ($5::text IS NULL OR app = $5) AND ($6::int2 IS NULL OR environment = $6)
                 AND ($7::text IS NULL OR product_id = $7)
                 AND ($8::int8 IS NULL OR access_ends_ms >= $8) AND ($9::int8 IS NULL OR access_ends_ms < $9)
@@ -52,10 +52,10 @@ enum PurchaseScan {
                     WHEN 'expired' THEN coalesce(access_ends_ms <= $11, false)
                     WHEN 'billing_retry' THEN coalesce(access_ends_ms <= $11, false)
                     ELSE true END
-                AND (NOT $12 OR app <> $14 AND starts_with(owner, $13) AND NOT EXISTS (
+                AND (NOT $12 OR app <> $14 AND starts_with(owner, $13) /* cluster: for: */AND NOT EXISTS (
                     SELECT 1 FROM entitled.app_user_id own
                     JOIN entitled.app_user_id other ON other.original_app_user_id = own.original_app_user_id
-                    WHERE own.id = p.owner AND NOT starts_with(other.id, $13) OFFSET 0)) AS fits
+                    WHERE own.id = p.owner AND NOT starts_with(other.id, $13) OFFSET 0)/* end */) AS fits
         FROM (
             SELECT * FROM entitled.purchase
             WHERE (lane, original_transaction_id) >= ($1::int2, $2::text)
@@ -109,10 +109,13 @@ enum PurchaseScan {
         while found.count <= range.limit {
             let began = ContinuousClock.now
             let rows = try connection.query(select, parameters(filter, place, now))
+            let claimed = try claimed(rows, filter, on: connection)
             for row in rows {
                 let key = try PurchaseKey(row)
                 place.pass(lane: Int16(clamping: try row.int("lane")), id: key.originalTransactionID)
-                if try row.bool("fits") { found.append((key, place)) }
+                if try row.bool("fits"), try claimed.isEmpty || !claimed.contains(row.text("owner")) {
+                    found.append((key, place))
+                }
                 if found.count > range.limit { break }
             }
             if rows.count < partRows { break }
@@ -124,6 +127,15 @@ enum PurchaseScan {
             }
         }
         return page(found, range, stop: nil)
+    }
+
+    /// Owners of purchases that would fit on a cluster, where their other ids lie elsewhere.
+    private static func claimed(
+        _ rows: PostgresRows, _ filter: Filter, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        guard connection.isCluster, filter.isUnclaimed else { return [] }
+        let owners = try rows.filter { try $0.bool("fits") }.map { try $0.text("owner") }
+        return try PurchaseQuery.claimed(among: Set(owners), on: connection)
     }
 
     private static func page(

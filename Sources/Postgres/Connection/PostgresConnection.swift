@@ -24,6 +24,10 @@ package final class PostgresConnection {
     package internal(set) var shards: [Int64] = []
     private let notices = PostgresNotices()
 
+    /// Called with each connection of this process once it is open. Nil in programs, which look at their connections as they need
+    /// them; suites that run on a cluster have each connection know of it.
+    package static let opening = Mutex<(@Sendable (PostgresConnection) -> Void)?>(nil)
+
     /// Connects; blocks for at most the connect timeout for each host.
     ///
     /// - Parameters:
@@ -40,6 +44,7 @@ package final class PostgresConnection {
         self.canceller = canceller
         canceller.follow(handle)
         if isWatched { StatementWaits.follow(self, target) }
+        PostgresConnection.opening.withLock { $0 }?(self)
     }
 
     deinit {

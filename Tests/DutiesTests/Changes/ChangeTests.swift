@@ -231,7 +231,7 @@ import Testing
             #expect(try bench.work.next(on: worker)?.job == other)
             #expect(try bench.work.next(on: worker) == nil)
         }
-        try bench.database.execute("UPDATE entitled.job SET lease_until = clock_timestamp() WHERE state = 'running'")
+        try bench.database.execute("UPDATE entitled.job SET lease_until = now() WHERE state = 'running'")
         #expect(try bench.work.next(on: worker)?.job == waiting)
         #expect(try bench.database.count("SELECT sum(attempts)::int8 FROM entitled.job") == 0)
     }
@@ -250,7 +250,7 @@ import Testing
                 try bench.database.execute(
                     """
                     UPDATE entitled.job SET cursor = ARRAY[(cursor[1]::int8 - 600000)::text],
-                        lease_until = clock_timestamp() - interval '\(interval)' WHERE id = $1
+                        lease_until = now() - interval '\(interval)' WHERE id = $1
                     """, [.int8(waiting)])
             }
             // No worker tried it meanwhile: nothing is known of that time.
@@ -274,7 +274,7 @@ import Testing
         try bench.database.execute(
             "UPDATE entitled.job SET kind = 'rename' WHERE idempotency_key = '2'")
         try bench.database.execute(
-            "UPDATE entitled.job SET lease_until = clock_timestamp() + interval '1 hour' WHERE kind = 'grant'")
+            "UPDATE entitled.job SET lease_until = now() + interval '1 hour' WHERE kind = 'grant'")
         let disabling = try bench.ask(ChangeFixture.request(.endpointDisable, "ep_1", key: "3"))
         let enabling = try bench.ask(ChangeFixture.request(.endpointEnable, "ep_1", key: "4"))
         #expect(try bench.work.next(on: worker)?.job == disabling)

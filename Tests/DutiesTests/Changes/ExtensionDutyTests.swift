@@ -82,7 +82,7 @@ struct ExtensionDutyTests {
         // It may be asking at this moment.
         try work(.failure(.cancelled))
         #expect(try fixture.change(job).state == .running)
-        try fixture.database.execute("UPDATE entitled.job SET lease_until = clock_timestamp()")
+        try fixture.database.execute("UPDATE entitled.job SET lease_until = now()")
         try work(.failure(.cancelled))
         #expect(asked.read { $0.isEmpty })
         let change = try fixture.change(job)

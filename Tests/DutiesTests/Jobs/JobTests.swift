@@ -12,7 +12,7 @@ import Testing
     private let other = [UInt8](repeating: 2, count: 16)
 
     private func expire(_ bench: ReplayFixture) throws {
-        try bench.database.execute("UPDATE entitled.job SET lease_until = clock_timestamp() - interval '1 s'")
+        try bench.database.execute("UPDATE entitled.job SET lease_until = now() - interval '1 s'")
     }
 
     @Test func `the same words find the job that is not over, and make one once it is`() throws {
@@ -124,7 +124,7 @@ import Testing
         let looks = try bench.database.count("SELECT count(*) FROM entitled.job WHERE driver IS NULL")
         #expect(looks == 1)
         try bench.database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(driver)])
         try eventually("the worker has done it") {
             try JobTable.find(job.id, on: bench.connection)?.state == .done
@@ -158,7 +158,7 @@ import Testing
         let request = JobTable.Request(kind: "fails", words: "f", parameters: .object([:]), rate: nil, madeBy: "tester")
         let id = try #require(try JobTable.make(request, on: bench.connection)).id
         try bench.database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(driver)])
         let service = DutyService(
             JobDuty(worker: driver, kinds: [JobKind("fails") { FailingRunner() }], logger: .silent),
@@ -209,7 +209,7 @@ import Testing
         // Some failed before, of another driver.
         try bench.database.execute("UPDATE entitled.job SET attempts = 7")
         try bench.database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(driver)])
         let service = DutyService(
             JobDuty(worker: driver, kinds: [JobKind(kind) { StuckRunner() }], logger: .silent),
@@ -238,7 +238,7 @@ import Testing
         for number in 0..<70 { _ = try make("waits", "w \(number)") }
         let last = try make("ends", "last")
         try bench.database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(driver)])
         let kinds = [JobKind("waits") { Runner(waits: true) }, JobKind("ends") { Runner(waits: false) }]
         let service = DutyService(

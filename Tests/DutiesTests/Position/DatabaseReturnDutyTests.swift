@@ -24,7 +24,7 @@ import Testing
             database = try TestCluster.shared.makeMigratedDatabase()
             let worker = SecureRandom.bytes(16)
             try database.execute(
-                "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+                "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
                 [.uuid(worker)])
             run = DutyRun(
                 session: PostgresSession(database.target(role: "entitled_worker")),

@@ -12,7 +12,7 @@ import Testing
 
     private func cleanOnce(_ bench: ReplayFixture, _ connection: PostgresConnection) throws {
         try bench.database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour'",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour'",
             [.uuid(Self.worker)])
         func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
         var round = RetentionRun(

@@ -25,7 +25,7 @@ import Testing
 
     private func lead() throws {
         try database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour' WHERE lane = 0",
             [.uuid(worker)])
     }
 

@@ -43,7 +43,7 @@ final class RetentionFixture {
     /// Makes somebody the owner of all lanes.
     func own(_ worker: [UInt8]) throws {
         try owner.query(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour'", [.uuid(worker)])
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + interval '1 hour'", [.uuid(worker)])
     }
 
     /// One run, without what is done once a day and was done.

@@ -166,7 +166,7 @@ struct StatementRules {
     }
 
     private static let volatile: Set = ["clock_timestamp", "random", "gen_random_uuid", "nextval"]
-    private static let physical: Set = ["ctid", "pg_relation_size", "pg_total_relation_size", "pg_table_size"]
+    private static let sizes: Set = ["pg_relation_size", "pg_total_relation_size", "pg_table_size"]
 
     /// Empty for a text that is no statement, or keeps all rules.
     var faults: Set<StatementFault> {
@@ -178,12 +178,18 @@ struct StatementRules {
         {
             faults.insert(.unnamed)
         }
-        if !distributed.isEmpty || references.isEmpty, !StatementRules.physical.isDisjoint(with: words) {
+        let isUnbound = isUnbound(distributed)
+        // The table that has a row on its server is named by the row, and its blocks are those of one shard.
+        if !distributed.isEmpty || references.isEmpty, !StatementRules.sizes.isDisjoint(with: words),
+            !words.contains("tableoid")
+        {
             faults.insert(.physical)
         }
-        let isUnbound = isUnbound(distributed)
+        if isUnbound, words.contains("ctid") { faults.insert(.physical) }
         if isUnbound {
-            faults.insert(words.contains("lateral") ? .lateral : text.contains("unnest") ? .joined : .everyLane)
+            let isOfLanes = references.contains { $0.table == "lane" } && !text.contains("unnest")
+            faults.insert(
+                words.contains("lateral") && !isOfLanes ? .lateral : text.contains("unnest") ? .joined : .everyLane)
         }
         if !distributed.isEmpty, references.contains(where: { [.managed, .separate].contains($0.placement) }) {
             faults.insert(.local)

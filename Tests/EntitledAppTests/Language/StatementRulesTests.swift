@@ -82,7 +82,13 @@ import Testing
             ("UPDATE entitled.lane SET lease_until = clock_timestamp() WHERE lane = $1", [.clock]),
             ("UPDATE entitled.job SET at = clock_timestamp()", [.clock]),
             ("UPDATE entitled.worker SET seen_at = clock_timestamp()", []),
-            ("DELETE FROM entitled.fact WHERE lane = $1 AND ctid = $2", [.physical]),
+            ("DELETE FROM entitled.fact WHERE ctid = $2", [.everyLane, .physical]),
+            ("DELETE FROM entitled.fact WHERE lane = $1 AND ctid = $2", []),
+            ("SELECT pg_relation_size(tableoid) FROM entitled.fact WHERE lane = $1 LIMIT 1", []),
+            (
+                "SELECT 1 FROM entitled.lane l CROSS JOIN LATERAL (SELECT 1 FROM entitled.fact WHERE lane = l.lane) f",
+                [.everyLane]
+            ),
             ("SELECT pg_relation_size('entitled.event')", [.physical]),
             ("UPDATE entitled.fact SET lane = $2 WHERE lane = $1", [.physical]),
             ("DELETE FROM entitled.\\(table) WHERE lane = $1", [.unnamed]),

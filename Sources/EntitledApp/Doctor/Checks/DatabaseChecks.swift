@@ -18,7 +18,9 @@ enum DatabaseChecks {
             current_setting('synchronous_commit') AS synchronous_commit,
             pg_is_in_recovery() AS is_standby, current_setting('server_encoding') AS encoding,
             current_setting('autovacuum') AS autovacuum,
-            pg_database_size(current_database()) AS bytes, current_setting('max_connections')::int8 AS most_connections,
+            /* cluster: (SELECT sum(result::int8) FILTER (WHERE success)::int8
+                FROM run_command_on_all_nodes('SELECT pg_database_size(current_database())'))
+            for: */pg_database_size(current_database())/* end */ AS bytes, current_setting('max_connections')::int8 AS most_connections,
             (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections
         """
 

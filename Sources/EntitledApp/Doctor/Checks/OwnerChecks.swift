@@ -12,7 +12,7 @@ enum OwnerChecks {
     private static let shown = 20
 
     private static let remaining = """
-        SELECT EXISTS (SELECT FROM entitled.purchase WHERE claims IS NULL AND app <> '$promotional')
+        SELECT EXISTS (SELECT 1 FROM entitled.purchase WHERE claims IS NULL AND app <> '$promotional')
         """
 
     /// Owners that an upgrade found and keeps, where the rules of today would give others.

@@ -103,7 +103,10 @@ enum PrivilegeChecks {
             .texts(Privileges.tables.map(\.name)),
         ]
         var findings: [Finding] = []
-        var missing = Dictionary(uniqueKeysWithValues: Privileges.tables.map { ($0.name, $0.verbs(role)) })
+        var missing = Dictionary(
+            uniqueKeysWithValues: Privileges.tables.map {
+                ($0.name, $0.verbs(role, isDistributed: connection.isCluster))
+            })
         for row in try connection.query(select, parameters) {
             var columns: [String: Set<String>] = [:]
             for pair in try row.texts("column_verbs").compactMap({ $0 }) {

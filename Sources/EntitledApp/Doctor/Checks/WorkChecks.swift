@@ -56,15 +56,18 @@ enum WorkChecks {
     }
 
     private static let living = """
-        SELECT (SELECT count(*) FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond')
-                AS workers,
-            count(*) FILTER (WHERE lease_until >= clock_timestamp()) AS owned, count(*) AS lanes FROM entitled.lane
+        SELECT count(*) AS workers FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'
+        """
+    private static let owned = """
+        SELECT count(*) FILTER (WHERE lease_until >= clock_timestamp()) AS owned, count(*) AS lanes FROM entitled.lane
         """
 
     private static func workers(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         // A lease that was renewed a moment too late is taken again at once.
-        let row = try connection.query(living, [.int8(2 * context.configuration.worker.lease.milliseconds)]).one()
-        let (workers, owned, lanes) = (try row.int("workers"), try row.int("owned"), try row.int("lanes"))
+        let workers = try connection.query(living, [.int8(2 * context.configuration.worker.lease.milliseconds)]).one()
+            .int("workers")
+        let row = try connection.query(owned).one()
+        let (owned, lanes) = (try row.int("owned"), try row.int("lanes"))
         guard workers > 0 else {
             return [.error("no worker is alive: notifications are stored, but not applied", "start `entitled worker`")]
         }

@@ -76,7 +76,8 @@ let modules: [Target] = [
             "MigrationPlan.swift",
             "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
             "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift", "AnalystRole.swift",
-            "TablePlacement.swift", "Distribution.swift", "ClusterState.swift",
+            "TablePlacement.swift", "Distribution.swift", "DistributionMove.swift", "ClusterState.swift",
+            "ClusterServers.swift",
         ]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
     .target(

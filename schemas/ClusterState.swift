@@ -8,6 +8,8 @@ package struct ClusterState: Sendable, Equatable {
         /// As `TablePlacement` names it.
         package let placement: String
         package let shards: Int64
+        /// Of what lies on the coordinator under the table's own name: of a table that is distributed, a copy that is hidden.
+        package let bytes: Int64
     }
 
     /// How many servers take shards.
@@ -22,7 +24,10 @@ package struct ClusterState: Sendable, Equatable {
         SELECT c.relname::text AS name,
             CASE WHEN p.partmethod = 'h' THEN 'distributed' WHEN p.repmodel = 't' THEN 'reference'
                 WHEN p.logicalrelid IS NOT NULL THEN 'managed' ELSE 'separate' END AS placement,
-            (SELECT count(*) FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = c.oid) AS shards
+            (SELECT count(*) FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = c.oid) AS shards,
+            (SELECT coalesce(sum(pg_relation_size(t.relid)), 0)::int8 FROM (
+                SELECT c.oid AS relid WHERE c.relkind = 'r' UNION ALL SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf
+            ) AS t) AS bytes
         FROM pg_class c LEFT JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = c.oid
         WHERE c.relnamespace = 'entitled'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
         ORDER BY c.relname
@@ -37,7 +42,8 @@ package struct ClusterState: Sendable, Equatable {
             servers: try connection.query(countServers).one().int("count"),
             tables: try connection.query(select).map {
                 Table(
-                    name: try $0.text("name"), placement: try $0.text("placement"), shards: try $0.int("shards"))
+                    name: try $0.text("name"), placement: try $0.text("placement"), shards: try $0.int("shards"),
+                    bytes: try $0.int("bytes"))
             })
     }
 
@@ -52,6 +58,12 @@ package struct ClusterState: Sendable, Equatable {
             guard let placement = TablePlacement.tables[table.name], placement != .separate else { return false }
             return table.placement != placement.rawValue
         }
+    }
+
+    /// The tables that are distributed, and of which the coordinator still has the rows from before.
+    package var copies: [Table] {
+        let hidden = [TablePlacement.distributed.rawValue, TablePlacement.reference.rawValue]
+        return tables.filter { hidden.contains($0.placement) && $0.bytes > 0 }
     }
 
     /// What is half-made, as a sentence with its remedy; nil: nothing is.
@@ -69,6 +81,10 @@ package struct ClusterState: Sendable, Equatable {
                 "tables are not where they belong on the cluster (\(wrong.map(\.name).joined(separator: ", "))): run "
                 + "`entitled migrate`"
         }
-        return nil
+        let left = copies
+        guard !left.isEmpty else { return nil }
+        return
+            "the coordinator has hidden copies of tables that are distributed, \(left.reduce(0) { $0 + $1.bytes } >> 20) MB: "
+            + "`entitled migrate` removes them"
     }
 }

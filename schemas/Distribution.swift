@@ -4,13 +4,30 @@ import Postgres
 /// Distributes the tables of a database over the servers of a cluster (Citus documentation: "Cluster Management", "Citus Utility
 /// Functions"), each as `TablePlacement` says. Lanes decide where rows lie.
 ///
-/// All of it is one transaction: no table is left half-way.
+/// The tables may have rows, and processes may work with them. All tables are placed by one transaction (`DistributionMove`), so that
+/// none is left half-way; what comes before and after it is repeated safely.
 package enum Distribution {
     package enum Outcome: Sendable, Equatable {
         /// So many tables were placed.
         case placed(Int, shards: Int)
         /// Every table is where it belongs.
         case nothingToDo(shards: Int)
+    }
+
+    /// What happens while it lasts.
+    package enum Event: Sendable, Equatable {
+        /// Tables with rows are about to be copied, so many bytes of them, indexes included.
+        case begun(tables: Int, rows: Int64, bytes: Int64)
+        /// The locks are held by others, which are described.
+        case waiting(holders: [String])
+        /// The table is copied from now on, of which so much is done: 0 to 1.
+        case copying(name: String, share: Double)
+        /// The table is copied.
+        case copied(name: String, rows: Int64, bytes: Int64, took: Duration)
+        /// Everything is committed; writers had waited for so long.
+        case committed(took: Duration)
+        /// So many bytes of hidden copies were removed from the coordinator.
+        case removed(bytes: Int64)
     }
 
     /// Why a database is not distributed, as a sentence.
@@ -21,39 +38,8 @@ package enum Distribution {
     /// All shards are split by lanes: more of them would stay empty.
     package static let shards: ClosedRange<Int64> = 2...256
 
-    private static let extensionOf = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS is_coordinator"
-
-    private static let servers = """
-        SELECT count(*) FROM pg_catalog.pg_dist_node WHERE shouldhaveshards AND isactive AND noderole = 'primary'
-        """
-
-    private static let tables = """
-        SELECT c.relname::text AS name,
-            CASE WHEN p.partmethod = 'h' THEN 'distributed' WHEN p.repmodel = 't' THEN 'reference'
-                WHEN p.logicalrelid IS NOT NULL THEN 'managed' ELSE 'separate' END AS placement,
-            (SELECT count(*) FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = c.oid) AS shards
-        FROM pg_class c LEFT JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = c.oid
-        WHERE c.relnamespace = 'entitled'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-        """
-
-    private static let isInUse = "SELECT EXISTS (SELECT FROM entitled.notification_key) AS is_in_use"
-
-    /// What a shard can keep: keys that are unique in their lanes, which follow from what Apple signed; and no triggers, which keep facts
-    /// in step for programs of before schema 22.
-    private static let prepare = """
-        ALTER TABLE entitled.notification_key DROP CONSTRAINT notification_key_pkey;
-        ALTER TABLE entitled.notification_key
-            ADD CONSTRAINT notification_key_pkey PRIMARY KEY (key, app, environment, lane);
-        ALTER TABLE entitled.purchase_identifier DROP CONSTRAINT purchase_identifier_pkey;
-        ALTER TABLE entitled.purchase_identifier ADD CONSTRAINT purchase_identifier_pkey
-            PRIMARY KEY (identifier, app, environment, original_transaction_id, lane);
-        DROP TRIGGER IF EXISTS facts_added ON entitled.fact;
-        DROP TRIGGER IF EXISTS facts_allowed ON entitled.fact;
-        DROP TRIGGER IF EXISTS facts_removed ON entitled.fact;
-        """
-
     /// What keeps a day, without what a cluster takes in no function of SQL: parameters in statements about distributed tables.
-    private static let functions = """
+    static let functions = """
         CREATE OR REPLACE FUNCTION entitled.day_need(least_seq bigint, end_seq bigint) RETURNS text LANGUAGE plpgsql STABLE
             SET search_path = pg_catalog, pg_temp
         AS $$
@@ -66,105 +52,79 @@ package enum Distribution {
         END $$;
         """
 
-    private static let manage = """
-        SELECT citus_add_local_table_to_metadata($1::text::regclass, cascade_via_foreign_keys => true)
-        WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = $1::text::regclass)
-        """
-
     /// Whether the lanes of this database lie on a cluster, so that tables that a migration made have to be placed.
     package static func isDistributed(on connection: PostgresConnection) throws -> Bool {
-        guard try connection.query(extensionOf).one().bool("is_coordinator") else { return false }
-        return try connection.query(tables).contains {
-            try $0.text("name") == "lane" && $0.text("placement") == TablePlacement.distributed.rawValue
-        }
+        try ClusterState.read(on: connection)?.shards != nil
     }
 
-    /// Places each table that is not where it belongs.
+    /// Places each table that is not where it belongs, and removes what an earlier run left of the tables as they were.
     ///
     /// Connect as the owner, after the migrations.
     ///
-    /// - Parameter wanted: how many shards lanes are split into; nil: as many as there are.
-    /// - Throws: `Refusal`, or `PostgresError`.
-    package static func distribute(over wanted: Int?, on connection: PostgresConnection) throws -> Outcome {
-        guard try connection.query(extensionOf).one().bool("is_coordinator") else {
+    /// - Parameters:
+    ///   - wanted: how many shards lanes are split into; nil: as many as there are.
+    ///   - wait: for how long locks are waited for.
+    /// - Throws: `Refusal`, `Migrator.Busy` or `PostgresError`.
+    package static func distribute(
+        over wanted: Int?, wait: Duration = Migrator.wait, on connection: PostgresConnection,
+        onEvent: @escaping (Event) -> Void = { _ in }
+    ) throws -> Outcome {
+        guard let state = try ClusterState.read(on: connection) else {
             throw Refusal(
                 description: "the database has no extension citus: --shards is for the coordinator of a cluster")
         }
-        guard try connection.query(servers).one().int("count") > 0 else {
+        guard state.servers > 0 else {
             throw Refusal(
                 description: "the cluster has no server that takes shards: add one by citus_add_node, then try again")
         }
-        let rows = try connection.query(tables).map {
-            (name: try $0.text("name"), placement: try $0.text("placement"), shards: try $0.int("shards"))
-        }
-        let misplaced = rows.filter { row in
-            guard let placement = TablePlacement.tables[row.name], placement != .separate else { return false }
-            return row.placement != placement.rawValue
-        }
-        let there = rows.first { $0.name == "lane" && $0.placement == TablePlacement.distributed.rawValue }
-        if let there, let wanted, there.shards != Int64(wanted) {
+        let there = state.shards
+        if let there, let wanted, there != wanted {
             throw Refusal(
-                description: "the tables are distributed over \(there.shards) shards already; a shard is split by "
+                description: "the tables are distributed over \(there) shards already; a shard is split by "
                     + "citus_split_shard_by_split_points, on all servers alike")
         }
-        guard let shards = there.map({ Int($0.shards) }) ?? wanted else { return .nothingToDo(shards: 1) }
-        guard !misplaced.isEmpty else {
-            try connection.execute(script: functions)
-            return .nothingToDo(shards: shards)
-        }
+        guard let shards = there ?? wanted else { return .nothingToDo(shards: 1) }
+        let misplaced = state.misplaced
         if let wrong = misplaced.first(where: { $0.placement != TablePlacement.separate.rawValue }) {
             throw Refusal(
                 description: "the table entitled.\(wrong.name) is \(wrong.placement) and must be "
                     + "\(TablePlacement.tables[wrong.name]?.rawValue ?? ""): undo that by undistribute_table, then try again"
             )
         }
-        if there == nil, try connection.query(isInUse).one().bool("is_in_use") {
-            throw Refusal(
-                description:
-                    "the database has notifications: only a new one can be distributed. Make a new database, and play "
-                    + "Apple's history into it")
+        return try Migrator.alone(wait: wait, on: connection, onWait: { onEvent(.waiting(holders: $0)) }) {
+            if !misplaced.isEmpty {
+                let move = DistributionMove(
+                    connection: connection, names: misplaced.map(\.name), shards: shards, isFirst: there == nil,
+                    wait: wait, onEvent: onEvent)
+                try move.run()
+            } else {
+                try connection.execute(script: functions)
+            }
+            // What follows on this connection is sent to a cluster.
+            try connection.findShards(of: "entitled.lane", count: 256)
+            try removeCopies(wait: wait, on: connection, onEvent: onEvent)
+            return misplaced.isEmpty ? .nothingToDo(shards: shards) : .placed(misplaced.count, shards: shards)
         }
-        try connection.transaction {
-            try place(misplaced.map(\.name), over: shards, isFirst: there == nil, on: connection)
-        }
-        // What follows on this connection is sent to a cluster.
-        try connection.findShards(of: "entitled.lane", count: 256)
-        return .placed(misplaced.count, shards: shards)
     }
 
-    private static func place(
-        _ names: [String], over shards: Int, isFirst: Bool, on connection: PostgresConnection
+    /// Table by table, each with a lock of a moment that keeps readers waiting.
+    private static func removeCopies(
+        wait: Duration, on connection: PostgresConnection, onEvent: @escaping (Event) -> Void
     ) throws {
-        // One connection for each server: several could wait for each other in one transaction.
-        _ = try connection.query(
-            """
-            SELECT set_config('citus.multi_shard_modify_mode', 'sequential', true),
-                set_config('citus.shard_count', $1, true), set_config('client_min_messages', 'error', true)
-            """, [.text("\(shards)")])
-        if isFirst { try connection.execute(script: prepare) }
-        let places = Set(names)
-        for name in TablePlacement.names(.distributed) where places.contains(name) {
-            // The first one makes the shards, and the others lie where it lies.
-            _ = try connection.query(
-                "SELECT create_distributed_table($1::text::regclass, 'lane', colocate_with => $2)",
-                [.text("entitled.\(name)"), .text(name == "lane" ? "none" : "entitled.lane")])
+        let copies = try ClusterState.read(on: connection)?.copies ?? []
+        guard !copies.isEmpty else { return }
+        for copy in copies {
+            try MigrationLocks.repeating(
+                for: wait, on: connection, onWait: { onEvent(.waiting(holders: $0)) },
+                {
+                    try connection.transaction {
+                        try MigrationLocks.yield(on: connection)
+                        _ = try connection.query(
+                            "SELECT truncate_local_data_after_distributing_table($1::text::regclass)",
+                            [.text("entitled.\(copy.name)")])
+                    }
+                })
         }
-        for name in TablePlacement.names(.reference) where places.contains(name) {
-            _ = try connection.query("SELECT create_reference_table($1::text::regclass)", [.text("entitled.\(name)")])
-        }
-        for name in TablePlacement.names(.managed) where places.contains(name) {
-            _ = try connection.query(manage, [.text("entitled.\(name)")])
-        }
-        try connection.execute(script: functions)
-        guard isFirst else { return }
-        let database = try connection.query("SELECT current_database()::text AS name").one().text("name")
-        try connection.execute(
-            script: """
-                ALTER DATABASE \(PostgresIdentifier.quoted(database)) SET citus.multi_shard_modify_mode = 'sequential'
-                """)
-        // The coordinator logs in to the other servers as the role that asks.
-        for role in DatabaseRole.allCases {
-            try connection.execute(script: "ALTER ROLE \(PostgresIdentifier.quoted(role.rawValue)) LOGIN")
-        }
+        onEvent(.removed(bytes: copies.reduce(0) { $0 + $1.bytes }))
     }
 }

@@ -22,7 +22,7 @@ enum MigrationLocks {
 
     private static let deadlockTimeout = "SELECT setting::int8 FROM pg_settings WHERE name = 'deadlock_timeout'"
 
-    private static func limit(on connection: PostgresConnection) throws -> Int64 {
+    static func limit(on connection: PostgresConnection) throws -> Int64 {
         max(1, min(longest, try connection.query(deadlockTimeout).one().int("setting") / 2))
     }
 
@@ -130,7 +130,7 @@ enum MigrationLocks {
         """
 
     /// The connections that hold tables, or the migrator's own lock, for the longest time.
-    private static func blockers(on connection: PostgresConnection) throws -> [String] {
+    static func blockers(on connection: PostgresConnection) throws -> [String] {
         try connection.query(oldest).map { try $0.text("description") }
     }
 }

@@ -97,14 +97,27 @@ package struct Migrator {
         ).run()
     }
 
-    private func run() throws -> Outcome {
-        _ = try connection.query(Migrator.notice)
-        try repeating {
-            guard try connection.query(Migrator.lock).one().bool("pg_try_advisory_lock") else {
+    /// Runs the body while no other migration of the database runs.
+    ///
+    /// - Throws: `Busy` where another one runs for as long as that, or what the body throws.
+    static func alone<Result>(
+        wait: Duration, on connection: PostgresConnection, onWait: ([String]) -> Void, _ body: () throws -> Result
+    ) throws -> Result {
+        _ = try connection.query(notice)
+        try MigrationLocks.repeating(for: wait, on: connection, onWait: onWait) {
+            guard try connection.query(lock).one().bool("pg_try_advisory_lock") else {
                 throw PostgresError(.query, "another migration is running", sqlstate: "55P03")
             }
         }
-        defer { _ = try? connection.query(Migrator.unlock) }  // ends with the connection at the latest
+        defer { _ = try? connection.query(unlock) }  // ends with the connection at the latest
+        return try body()
+    }
+
+    private func run() throws -> Outcome {
+        try Migrator.alone(wait: wait, on: connection, onWait: { onEvent(.waiting(holders: $0)) }, migrate)
+    }
+
+    private func migrate() throws -> Outcome {
         let newest = migrations.last?.version ?? 0
         if let found = try SchemaVersion.find(on: connection), found.version > newest {
             return SchemaVersion.fit(found, current: newest) == .fits ? .ahead(found.version) : .newer(found.version)

@@ -184,6 +184,9 @@ package enum Schemas {
         Migration(
             version: 46, name: "change_kinds", sql: EmbeddedFile.text("v0046_change_kinds.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 47, name: "diversion", sql: EmbeddedFile.text("v0047_diversion.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

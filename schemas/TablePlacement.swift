@@ -50,11 +50,13 @@ package enum TablePlacement: String, Sendable, Equatable {
                 "console_session", "console_link", "console_try", "audit", "report_refresh",
             ]
         ),
-        // What says that a process lives is judged by the clock of each moment, which managed tables may not be.
+        // What says that a process lives is judged by the clock of each moment, which managed tables may not be. What is diverted from
+        // the log is written while the others are placed.
         (
             .separate,
             [
-                "listening", "worker", "process", "database_position", "database_sighting", "schema_version",
+                "diverted_notification", "listening", "worker", "process", "database_position", "database_sighting",
+                "schema_version",
                 "migration_step",
             ]
         ),

@@ -145,6 +145,9 @@ static const unsigned char v0045_endpoint_changes_sql[] = {
 static const unsigned char v0046_change_kinds_sql[] = {
 #embed "../../schemas/sql/v0046_change_kinds.sql"
 };
+static const unsigned char v0047_diversion_sql[] = {
+#embed "../../schemas/sql/v0047_diversion.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -207,6 +210,7 @@ static const struct {
     {"v0044_statistics.sql", v0044_statistics_sql, sizeof v0044_statistics_sql},
     {"v0045_endpoint_changes.sql", v0045_endpoint_changes_sql, sizeof v0045_endpoint_changes_sql},
     {"v0046_change_kinds.sql", v0046_change_kinds_sql, sizeof v0046_change_kinds_sql},
+    {"v0047_diversion.sql", v0047_diversion_sql, sizeof v0047_diversion_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

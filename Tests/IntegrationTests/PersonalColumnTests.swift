@@ -35,6 +35,7 @@ struct PersonalColumnTests {
         deletion_purchase: app original_transaction_id !owner
         deletion_salt: salt
         delivery: endpoint event event_type id ordered_by reason webhook_id
+        diverted_notification: app header original_transaction_id !payload signature subtype type uuid
         endpoint: apps authorization_sealed disabled_reason environments events excepted_events extension_version \
         header_names headers_sealed id ordering url
         endpoint_health: dead_newest disabled_code endpoint last_failure

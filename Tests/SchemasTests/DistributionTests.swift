@@ -3,7 +3,7 @@ import Schemas
 import TestSupport
 import Testing
 
-/// What is said where tables cannot be distributed. On a cluster it is tried by `deploy/cluster`.
+/// What is said where tables cannot be distributed, also without the extension; see `DistributionMoveTests`.
 @Suite struct DistributionTests {
     @Test func `one Postgres without the extension is refused, and stays as it is`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
@@ -53,15 +53,21 @@ import Testing
         #expect(try refusal(wrong, over: nil)?.contains("entitled.customer is distributed and must be managed") == true)
     }
 
-    @Test func `a database with notifications is not distributed`() throws {
-        let database = try TestCluster.shared.makeMigratedDatabase()
-        try makeCoordinator(of: database, servers: 2)
-        try database.execute(
-            """
-            INSERT INTO entitled.notification_key (key, app, environment, lane, seq)
-            VALUES (gen_random_uuid(), 'demo', 0, 7, 1)
-            """)
-        #expect(try refusal(database, over: 4)?.contains("has notifications") == true)
-        #expect(try Distribution.distribute(over: nil, on: database.connect()) == .nothingToDo(shards: 1))
+    @Test func `what is half-made is said with what to do`() throws {
+        func unfinished(_ database: TestDatabase) throws -> String? {
+            try ClusterState.read(on: database.connect())?.unfinished
+        }
+        let plain = try TestCluster.shared.makeMigratedDatabase()
+        #expect(try ClusterState.read(on: plain.connect()) == nil)
+        let empty = try TestCluster.shared.makeMigratedDatabase()
+        try makeCoordinator(of: empty, servers: 0)
+        #expect(try unfinished(empty)?.contains("citus_add_node, or drop the extension") == true)
+        let whole = try TestCluster.shared.makeMigratedDatabase()
+        try makeCoordinator(of: whole, servers: 2)
+        #expect(try unfinished(whole)?.contains("2 servers") == true)
+        #expect(try Distribution.distribute(over: nil, on: whole.connect()) == .nothingToDo(shards: 1))
+        let newer = try TestCluster.shared.makeMigratedDatabase()
+        try makeCoordinator(of: newer, servers: 2, distributed: ["lane"])
+        #expect(try unfinished(newer)?.contains("account, account_due") == true)
     }
 }

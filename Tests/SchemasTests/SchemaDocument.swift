@@ -12,8 +12,8 @@ struct SchemaDocument {
         (
             "The log",
             [
-                "notification", "notification_key", "jws_header", "pending", "held_notification", "action", "listening",
-                "history_look", "status_look",
+                "notification", "notification_key", "jws_header", "pending", "held_notification",
+                "diverted_notification", "action", "listening", "history_look", "status_look",
             ]
         ),
         ("Lanes and workers", ["lane", "worker", "process", "database_position", "database_sighting"]),

@@ -57,6 +57,7 @@ package enum PersonalDataMap {
         "listening": .nothing("minutes in which we listened"),
         "migration_step": .nothing("how far migrations are"),
         "notification": .particular("exported; deleted where an account token is in it, with erase always"),
+        "diverted_notification": .particular("in the log some seconds later; exported and deleted there"),
         "notification_key": .nothing("Apple's UUIDs of notifications, so that none is taken twice"),
         "operator_key": .nothing("hashes of operators' keys"),
         "owner_setting": .nothing("what the configuration said"),

@@ -1,7 +1,8 @@
 import Postgres
 import Synchronization
 
-/// The groups of the database that a process is connected to: read with its first connection, and the same from then on.
+/// The groups of the database that a process is connected to: read with its first connection, and the same from then on, but that one
+/// Postgres may become a cluster while the process works with it.
 package final class LaneGrouping: Sendable {
     private let state: Mutex<LaneGroups?>
 
@@ -17,6 +18,11 @@ package final class LaneGrouping: Sendable {
     package func groups(on connection: PostgresConnection) throws -> LaneGroups {
         if let known {
             guard connection.isCluster, known != connection.laneGroups else { return known }
+            // Its connections were ended when the tables were distributed, and the new ones know of it.
+            if known.isOne {
+                state.withLock { $0 = connection.laneGroups }
+                return connection.laneGroups
+            }
             // A transaction would span servers; all threads of the process have to begin anew.
             throw PostgresError(
                 .configuration,

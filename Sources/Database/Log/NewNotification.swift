@@ -1,4 +1,5 @@
 import Base
+import Postgres
 
 /// Where a notification came from.
 package enum NotificationSource: Int16, Sendable {
@@ -46,6 +47,8 @@ package struct NewNotification: Sendable {
     /// The base64url header segment, as sent.
     package let header: [UInt8]
     package let stored: StoredJWS
+    /// When it came, in ms since 1970; nil: now.
+    package private(set) var received: Int64?
 
     package init(
         identity: NotificationIdentity, type: String, subtype: String?, originalTransactionID: String?,
@@ -62,6 +65,26 @@ package struct NewNotification: Sendable {
         self.source = source
         self.header = header
         self.stored = stored
+    }
+
+    static let columns = """
+        app, environment, uuid, type, subtype, original_transaction_id, signed_ms, received_ms, source, header, payload, signature
+        """
+
+    /// One that was admitted before, from these columns; `header` is the header itself.
+    init(_ row: PostgresRow) throws {
+        let header = try row.bytes("header")
+        self.init(
+            identity: NotificationIdentity(
+                app: try row.text("app"), environment: try row.value("environment"), uuid: try row.text("uuid")),
+            type: try row.text("type"), subtype: try row.optionalText("subtype"),
+            originalTransactionID: try row.optionalText("original_transaction_id"),
+            signedDate: try row.optionalInt("signed_ms"), source: NotificationSource(code: try row.int("source")),
+            header: header,
+            stored: StoredJWS(
+                headerID: StoredJWS.headerID(header), payload: try row.bytes("payload"),
+                signature: try row.bytes("signature")))
+        received = try row.int("received_ms")
     }
 
     package var lane: Lane {

@@ -75,7 +75,9 @@ package struct NotificationInserter {
     ) throws -> [InsertResult] {
         let headers = try newHeaders(of: notifications, on: connection)
         let now = clock.now()
-        let numbered = notifications.map { Numbered(notification: $0, seq: sequence.next(), received: now) }
+        let numbered = notifications.map {
+            Numbered(notification: $0, seq: sequence.next(), received: $0.received ?? now)
+        }
         let fresh =
             connection.isCluster
             ? try NotificationInserter.insertByGroup(numbered, headers: headers, isApplied: isApplied, on: connection)
@@ -107,6 +109,14 @@ package struct NotificationInserter {
         let fresh = Set(try rows.map { try $0.int("seq") })
         if fresh.isEmpty { try connection.query(confirm) }
         return fresh
+    }
+
+    /// Stores them beside the log, whose tables are locked: committed, too, and for the leader to put into the log.
+    ///
+    /// - Throws: when nothing is stored, or when it is unknown whether anything is. Sending them again is safe.
+    package func divert(_ notifications: [NewNotification], on connection: PostgresConnection) throws {
+        try DivertedNotifications.add(
+            notifications, numbers: notifications.map { _ in sequence.next() }, now: clock.now(), on: connection)
     }
 
     private mutating func newHeaders(

@@ -2,7 +2,7 @@ import Base
 import Database
 import Postgres
 
-/// Puts what Apple's history held in line, as the endpoint does with what Apple sends.
+/// Appends what Apple's history held, or was diverted from the log, as the endpoint does with what Apple sends.
 struct HistoryAppender {
     private let clock: any WallClock
     private var inserter: NotificationInserter

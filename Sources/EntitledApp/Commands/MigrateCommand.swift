@@ -10,7 +10,8 @@ struct MigrateCommand: ParsableCommand {
         "migrate", "Create or upgrade the schema, roles and privileges in Postgres.",
         discussion: "Connects with database.url, as the owner. It may run at any time, beside running processes:"
             + " it waits for a lock for at most half a second, then releases and retries. Interrupted, it leaves a whole"
-            + " version, and the next run continues.",
+            + " version, and the next run continues. --shards moves the tables of a database in use onto a cluster: reads go on, and"
+            + " what Apple sends meanwhile is set aside.",
         examples: [
             "migrate --config /etc/entitled/entitled.json5", "migrate --status", "migrate --dry-run",
             "migrate --wait 10m", "migrate --adopt-database", "migrate --shards 8",
@@ -34,7 +35,7 @@ struct MigrateCommand: ParsableCommand {
     @Option(
         "--shards", .integer(Distribution.shards, "N"),
         "Distribute the tables over the servers of a Citus cluster, with the lanes in N shards: 2 to 4 for each server that there"
-            + " will ever be. Only on the coordinator, and for a new database. Experimental."
+            + " will ever be. Only on the coordinator. Experimental."
     )
     private var shards: Int64?
 
@@ -54,32 +55,21 @@ struct MigrateCommand: ParsableCommand {
             let connection = try PostgresConnection(try database.ownerTarget())
             let page = MigrationPage(
                 plan: try MigrationPlan.make(on: connection), isDry: isDry,
+                cluster: try ClusterState.read(on: connection)?.unfinished,
                 differences: isDry ? try PrivilegeGranting.differences(on: connection) : [])
             if context.json { context.terminal.document(page.document) } else { page.print(on: context.terminal) }
             return 0
         }
-        var bar = ProgressBar(context.terminal)
-        defer { bar.clear() }
-        var wait = MigrationWait()
+        var display = MigrationDisplay(context)
+        defer { display.clear() }
         let done = try MigrateCommand.migrate(
             database, adopts: adopts, shards: shards.map { Int($0) }, wait: self.wait
         ) { event in
-            switch event {
-            case .waiting(let holders):
-                if let line = wait.line(holders, now: .now) {
-                    bar.clear()
-                    context.terminal.complain(line)
-                }
-                bar.show(0, "waiting for locks that others hold")
-            case .applied:
-                wait = MigrationWait()
-                bar.clear()
-            case .step(let step):
-                wait = MigrationWait()
-                bar.show(step.isFinished ? 1 : 0, "version \(step.version), \(step.name): \(step.rows) rows")
-            }
+            display.show(event)
+        } onMove: { event in
+            display.show(event)
         }
-        bar.clear()
+        display.clear()
         report(done, context)
         return 0
     }
@@ -142,12 +132,13 @@ struct MigrateCommand: ParsableCommand {
     ///   - shards: over how many shards of a cluster the tables are to be distributed; nil: as they are.
     static func migrate(
         _ database: DatabaseAccess, adopts: Bool = false, shards: Int? = nil, wait: Duration = Migrator.wait,
-        onEvent: @escaping (Migrator.Event) -> Void = { _ in }
+        onEvent: @escaping (Migrator.Event) -> Void = { _ in },
+        onMove: @escaping (Distribution.Event) -> Void = { _ in }
     ) throws -> Migration {
         let connection = try database.connectAsOwner(adopts: adopts)
         var done = try migrate(connection, wait: wait, onEvent: onEvent)
         if try done.version == SchemaVersion.current && (shards != nil || Distribution.isDistributed(on: connection)) {
-            try distribute(over: shards, &done, on: connection)
+            try distribute(over: shards, wait, &done, on: connection, onMove)
         }
         if adopts {
             _ = try PositionTable.adopt(after: database.adoption, on: connection)
@@ -177,10 +168,11 @@ struct MigrateCommand: ParsableCommand {
     }
 
     private static func distribute(
-        over shards: Int?, _ done: inout Migration, on connection: PostgresConnection
+        over shards: Int?, _ wait: Duration, _ done: inout Migration, on connection: PostgresConnection,
+        _ onMove: @escaping (Distribution.Event) -> Void
     ) throws {
         do {
-            switch try Distribution.distribute(over: shards, on: connection) {
+            switch try Distribution.distribute(over: shards, wait: wait, on: connection, onEvent: onMove) {
             case .nothingToDo(let shards): done.shards = shards
             case .placed(_, let shards):
                 done.shards = shards

@@ -6,6 +6,8 @@ import Schemas
 struct MigrationPage {
     let plan: MigrationPlan
     let isDry: Bool
+    /// What is half-made of a cluster, as a sentence; nil: nothing.
+    let cluster: String?
     /// Of the roles' privileges; empty unless `isDry`.
     let differences: [PrivilegeGranting.Statement]
 
@@ -29,6 +31,7 @@ struct MigrationPage {
                         "finished": .bool($0.isFinished),
                     ])
                 }),
+            "cluster": cluster.map { .string($0) },
             "privileges": isDry ? .strings(differences.map(\.sql)) : nil,
         ])
     }
@@ -70,6 +73,7 @@ struct MigrationPage {
                 "unfinished: \(step.name) of version \(step.version), \(step.rows) rows so far; `entitled migrate` continues it"
             )
         }
+        if let cluster { terminal.paragraph(cluster) }
         for statement in differences { terminal.paragraph("would change privileges: \(statement.sql)") }
     }
 

@@ -30,7 +30,9 @@ package struct IngestRole: Sendable {
             process.metrics.begin(.ingestAnswers, ["answer": answer])
         }
         process.metrics.beginHistogram(.ingestCommitSeconds)
-        let session = try process.session(patience: max(commitTimeout, IngestRole.longestStatement))
+        let session = try process.session(patience: max(commitTimeout, IngestRole.longestStatement)) { connection in
+            try NotificationWriter.bound(connection, within: commitTimeout)
+        }
         committer = NotificationCommitter(
             timeout: commitTimeout, session: { session }, sequence: sequence, grouping: grouping, clock: process.clock,
             logger: process.logger, metrics: process.metrics)

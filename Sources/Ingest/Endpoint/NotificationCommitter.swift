@@ -101,7 +101,7 @@ package final class NotificationCommitter: Service {
     // MARK: - The committing thread
 
     private func run(_ session: PostgresSession) {
-        var inserter = NotificationInserter(sequence: sequence(), clock: clock)
+        var writer = NotificationWriter(session: session, sequence: sequence, clock: clock, logger: logger)
         var rests = GroupRests()
         var nextNote = ContinuousClock.now
         while let batch = nextBatch() {
@@ -112,7 +112,7 @@ package final class NotificationCommitter: Service {
             if batch.isEmpty {
                 look(session)
             } else {
-                commit(batch, session, &inserter, &rests)
+                commit(batch, session, &writer, &rests)
             }
         }
     }
@@ -157,13 +157,13 @@ package final class NotificationCommitter: Service {
     }
 
     private func commit(
-        _ all: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter, _ rests: inout GroupRests
+        _ all: [Waiting], _ session: PostgresSession, _ writer: inout NotificationWriter, _ rests: inout GroupRests
     ) {
         let batch = inTime(all)
         guard !batch.isEmpty else { return }
         let groups: LaneGroups
         do {
-            groups = try grouping.known ?? session.withConnection { connection in try grouping.groups(on: connection) }
+            groups = try session.withConnection { connection in try grouping.groups(on: connection) }
         } catch {
             return fail(batch, error)
         }
@@ -177,7 +177,7 @@ package final class NotificationCommitter: Service {
             var elements = inTime(part.elements)
             guard !elements.isEmpty else { continue }
             do {
-                try store(&elements, isAlone: groups.isOne, session, &inserter)
+                try store(&elements, isAlone: groups.isOne, &writer)
                 rests.succeeded(part.group)
             } catch {
                 let isOfData = (error as? PostgresError)?.isOfData ?? false
@@ -202,7 +202,7 @@ package final class NotificationCommitter: Service {
     ///   - isAlone: whether all lanes are one group: then there is nothing that could be stored meanwhile.
     /// - Throws: where those that are left are not stored, for a reason that is not of one of them alone.
     private func store(
-        _ batch: inout [Waiting], isAlone: Bool, _ session: PostgresSession, _ inserter: inout NotificationInserter
+        _ batch: inout [Waiting], isAlone: Bool, _ writer: inout NotificationWriter
     ) throws {
         // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
         var copies: [NotificationIdentity: [Waiting]] = [:]
@@ -210,7 +210,7 @@ package final class NotificationCommitter: Service {
             copies[waiting.notification.identity, default: []].append(waiting)
         }
         do {
-            try store(copies, session, &inserter)
+            try store(copies, &writer)
             batch = []
         } catch let error as PostgresError where error.isOfData && copies.count > 1 {
             // One of them cannot be stored: it must not take the others with it.
@@ -218,7 +218,7 @@ package final class NotificationCommitter: Service {
                 let inTime = inTime(alike)
                 guard !inTime.isEmpty else { continue }
                 do {
-                    try store([identity: inTime], session, &inserter)
+                    try store([identity: inTime], &writer)
                 } catch  where isAlone || (error as? PostgresError)?.isOfData ?? false {
                     fail(inTime, error)
                 } catch {
@@ -232,11 +232,11 @@ package final class NotificationCommitter: Service {
 
     /// In one transaction, and answers them.
     private func store(
-        _ copies: [NotificationIdentity: [Waiting]], _ session: PostgresSession, _ inserter: inout NotificationInserter
+        _ copies: [NotificationIdentity: [Waiting]], _ writer: inout NotificationWriter
     ) throws {
         let unique = copies.values.compactMap { $0.first?.notification }
         FailPoint.ingestBeforeInsert.pass()
-        let outcomes = try insert(unique, session, &inserter)
+        let outcomes = try writer.store(unique)
         FailPoint.ingestAfterInsert.pass()
         isReachable.change { $0 = true }
         metrics.observe(.ingestBatchSize, Double(unique.count))
@@ -260,23 +260,6 @@ package final class NotificationCommitter: Service {
             waiting.span?.end("503")
         }
         metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
-    }
-
-    private func insert(
-        _ notifications: [NewNotification], _ session: PostgresSession, _ inserter: inout NotificationInserter
-    ) throws -> [NotificationInserter.InsertResult] {
-        do {
-            return try session.withConnection { connection in
-                try inserter.insert(notifications, on: connection)
-            }
-        } catch let error as PostgresError where ["23505", "23514"].contains(error.sqlstate) {
-            // Another process drew the same node and instant: number anew. Or the partition of a day was made just now,
-            // and the default one, which was chosen, takes nothing of it any more.
-            inserter = NotificationInserter(sequence: sequence(), clock: clock)
-            return try session.withConnection { connection in
-                try inserter.insert(notifications, on: connection)
-            }
-        }
     }
 
     private func answer(_ group: [Waiting], _ outcome: NotificationInserter.InsertResult) {

@@ -116,6 +116,19 @@ import Testing
         #expect(try LaneGrouping().groups(on: worker) == .one)
     }
 
+    @Test func `one Postgres that became a cluster is one for the connections that know of it`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let grouping = LaneGrouping()
+        let before = try database.connect(role: "entitled_worker")
+        #expect(try grouping.groups(on: before) == .one)
+        try makeCoordinator(of: database, isDistributed: true)
+        #expect(try grouping.groups(on: before) == .one)
+        let after = try database.connect(role: "entitled_worker")
+        _ = try LaneGroups.read(on: after)
+        #expect(try grouping.groups(on: after) == TestGroups.four)
+        #expect(grouping.known == TestGroups.four)
+    }
+
     @Test func `a coordinator whose lanes are not distributed has one group`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         try makeCoordinator(of: database, isDistributed: false)

@@ -26,7 +26,8 @@ import Testing
     }
 
     private static let insertable = [
-        "database_sighting", "jws_header", "listening", "notification", "notification_key", "pending",
+        "database_sighting", "diverted_notification", "jws_header", "listening", "notification", "notification_key",
+        "pending",
         "process",
     ]
     /// Which database it is, and nothing of what is in it.

@@ -1,0 +1,88 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Puts into the log what ingest accepted while the log was locked.
+///
+/// A notification is removed after its commit to the log, which takes it once: so nothing is lost and nothing is there twice, whenever
+/// a process is killed, and whichever worker is the leader.
+package struct DiversionDuty: Duty {
+    package static let name = "diversions"
+    package static let failure: StaticString = "diverted notifications not appended"
+    package static let firstAfter = Duration.seconds(3)
+    package static let retryAfter = Duration.seconds(3)
+
+    private static let rest = Duration.seconds(3)
+    private static let page = 256
+
+    private let logger: Logger
+    private var appender: HistoryAppender
+    /// The number of the last one that was tried: one that fails keeps no others waiting.
+    private var last: Int64 = 0
+    private var appended: Int64 = 0
+
+    package init(clock: any WallClock, logger: Logger) {
+        self.logger = logger
+        appender = HistoryAppender(clock: clock)
+    }
+
+    package mutating func run(_ run: DutyRun) throws -> Next {
+        let isMore = try run.session.withConnection { connection in
+            guard try run.leadership.isLeader(on: connection) else { return false }
+            return try append(on: connection)
+        }
+        return isMore ? .again : .after(DiversionDuty.rest)
+    }
+
+    /// The next ones; whether there may be more.
+    private mutating func append(on connection: PostgresConnection) throws -> Bool {
+        let page = try DivertedNotifications.next(after: last, limit: DiversionDuty.page, on: connection)
+        guard let end = page.last else {
+            tell()
+            last = 0
+            return false
+        }
+        last = end.number
+        var failure: (any Error)?
+        for part in connection.laneGroups.split(page, by: \.notification.lane) {
+            do {
+                try append(part.elements, on: connection)
+            } catch let error as PostgresError where error.isOfData && part.elements.count > 1 {
+                for element in part.elements {
+                    do { try append([element], on: connection) } catch { failure = error }
+                }
+            } catch {
+                guard !error.isConnectionLost else {
+                    last = 0
+                    throw error
+                }
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return true
+    }
+
+    private mutating func append(
+        _ diverted: [DivertedNotifications.Diverted], on connection: PostgresConnection
+    ) throws {
+        // Within a statement none may be there twice.
+        let unique = Dictionary(diverted.map { ($0.notification.identity, $0) }) { first, _ in first }
+        do {
+            _ = try appender.insert(
+                unique.values.sorted { $0.number < $1.number }.map(\.notification), on: connection)
+        } catch {
+            appender.forget()
+            throw error
+        }
+        try DivertedNotifications.remove(diverted.map(\.number), on: connection)
+        appended += Int64(diverted.count)
+    }
+
+    private mutating func tell() {
+        guard appended > 0 else { return }
+        logger.notice("diverted notifications appended", ["count": .int(appended)])
+        appended = 0
+    }
+}

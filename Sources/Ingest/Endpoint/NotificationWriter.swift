@@ -1,0 +1,82 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Stores notifications for the thread that commits them: in the log, or beside it while the log's tables are locked, as they are
+/// when they are moved onto a cluster. Both are committed, so that both may be answered 200.
+struct NotificationWriter {
+    /// How long after a lock was waited for in vain it is not waited for again.
+    private static let rest = Duration.seconds(5)
+
+    private let session: PostgresSession
+    private let sequence: @Sendable () -> SequenceGenerator
+    private let clock: any WallClock
+    private let logger: Logger
+    private let failures = RepeatedFailure()
+    private var inserter: NotificationInserter
+    private var divertedUntil: ContinuousClock.Instant?
+    /// Of those that were not logged yet.
+    private var diverted = 0
+
+    init(
+        session: PostgresSession, sequence: @escaping @Sendable () -> SequenceGenerator, clock: any WallClock,
+        logger: Logger
+    ) {
+        self.session = session
+        self.sequence = sequence
+        self.clock = clock
+        self.logger = logger
+        inserter = NotificationInserter(sequence: sequence(), clock: clock)
+    }
+
+    /// How long a statement waits for a lock, so that there is time to store the notification otherwise.
+    ///
+    /// - Parameter timeout: how long a notification may wait to be stored.
+    static func bound(_ connection: PostgresConnection, within timeout: Duration) throws {
+        let limit = min(.seconds(2), timeout / 4)
+        try connection.query("SELECT set_config('lock_timeout', $1, false)", [.text("\(limit.milliseconds)ms")])
+    }
+
+    /// One outcome for each notification, in their order; none of them may have the identity of another.
+    ///
+    /// - Throws: when nothing is stored, or when it is unknown whether anything is. Sending them again is safe.
+    mutating func store(_ notifications: [NewNotification]) throws -> [NotificationInserter.InsertResult] {
+        if let divertedUntil, .now < divertedUntil { return try divert(notifications) }
+        do {
+            let results = try numbered { inserter, connection in
+                try inserter.insert(notifications, on: connection)
+            }
+            divertedUntil = nil
+            return results
+        } catch let locked as PostgresError where locked.cause == .locked || locked.isCancelled {
+            let results: [NotificationInserter.InsertResult]
+            do { results = try divert(notifications) } catch { throw error.isConnectionLost ? error : locked }
+            divertedUntil = .now + NotificationWriter.rest
+            failures.warning("notifications diverted", locked, count: diverted, logger)
+            diverted = 0
+            return results
+        }
+    }
+
+    private mutating func divert(
+        _ notifications: [NewNotification]
+    ) throws -> [NotificationInserter.InsertResult] {
+        try numbered { inserter, connection in try inserter.divert(notifications, on: connection) }
+        diverted += notifications.count
+        return notifications.map { _ in .accepted }
+    }
+
+    private mutating func numbered<Result>(
+        _ body: (inout NotificationInserter, PostgresConnection) throws -> Result
+    ) throws -> Result {
+        do {
+            return try session.withConnection { connection in try body(&inserter, connection) }
+        } catch let error as PostgresError where ["23505", "23514"].contains(error.sqlstate) {
+            // Another process drew the same node and instant: number anew. Or the partition of a day was made just now,
+            // and the default one, which was chosen, takes nothing of it any more.
+            inserter = NotificationInserter(sequence: sequence(), clock: clock)
+            return try session.withConnection { connection in try body(&inserter, connection) }
+        }
+    }
+}

@@ -221,7 +221,7 @@ final class Installation: Sendable {
             try database.count(
                 """
                 SELECT count(*) FROM entitled.account_due
-                WHERE EXISTS (SELECT FROM entitled.lane WHERE lease_until > clock_timestamp() - interval '10 s')
+                WHERE EXISTS (SELECT 1 FROM entitled.lane WHERE lease_until > clock_timestamp() - interval '10 s')
                 """) == 0
         }
         return try differences()

@@ -80,8 +80,10 @@ extension ChangeTable {
     private static let going = """
         UPDATE entitled.job SET cursor = $2, attempts = $3, updated_ms = t.now - 1000 * $3,
             driver = CASE WHEN $4::int8 IS NULL THEN driver END,
-            lease_until = CASE WHEN $4::int8 IS NULL THEN lease_until ELSE \(ServerTime.instant) + $4::int8 * interval '1 ms' END
-        FROM (SELECT (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now) t
+            lease_until = CASE WHEN $4::int8 IS NULL THEN lease_until ELSE t.at + $4::int8 * interval '1 ms' END
+        FROM (
+            SELECT \(ServerTime.instant) AS at, (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now
+        ) t
         WHERE id = $1
         """
 

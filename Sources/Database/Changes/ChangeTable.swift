@@ -202,9 +202,12 @@ package enum ChangeTable {
     /// The cursor says since when it has met others at each try; a time in which no worker tried it does not count.
     private static let postponing = """
         UPDATE entitled.job SET lease_until = \(ServerTime.instant) + interval '2 s',
-            cursor = CASE WHEN cursor = '{}' OR lease_until < \(ServerTime.instant) - interval '30 s' THEN ARRAY[t.now::text]
+            cursor = CASE WHEN cursor = '{}' OR lease_until < t.recently THEN ARRAY[t.now::text]
                 ELSE cursor END
-        FROM (SELECT (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now) t
+        FROM (
+            SELECT \(ServerTime.instant) - interval '30 s' AS recently,
+                (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 AS now
+        ) t
         WHERE id = $1 RETURNING t.now - cursor[1]::int8 AS waited
         """
 

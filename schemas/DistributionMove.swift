@@ -234,11 +234,44 @@ struct DistributionMove {
         WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = $1::text::regclass)
         """
 
+    /// The number that an identity gave last; a table that gets another place begins with its first one.
+    private struct Identity {
+        let table: String
+        let column: String
+        let last: Int64
+        let isUsed: Bool
+    }
+
+    private static let sequences = """
+        SELECT c.relname::text AS table_name, a.attname::text AS column_name,
+            pg_get_serial_sequence('entitled.' || quote_ident(c.relname), a.attname) AS sequence
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE c.relnamespace = 'entitled'::regnamespace AND c.relname = ANY($1) AND a.attidentity <> ''
+        """
+
+    private func readIdentities() throws -> [Identity] {
+        try connection.query(DistributionMove.sequences, [.texts(placed(.managed))]).map { row in
+            let state = try connection.query("SELECT last_value, is_called FROM \(try row.text("sequence"))").one()
+            return Identity(
+                table: try row.text("table_name"), column: try row.text("column_name"),
+                last: try state.int("last_value"), isUsed: try state.bool("is_called"))
+        }
+    }
+
     private func finish() throws {
+        let identities = try readIdentities()
         for name in placed(.managed) {
             _ = try connection.query(DistributionMove.manage, [.text("entitled.\(name)")])
         }
         try connection.execute(script: Distribution.functions)
+        for identity in identities {
+            try connection.query(
+                "SELECT setval(pg_get_serial_sequence($1, $2), $3, $4)",
+                [
+                    .text("entitled.\(identity.table)"), .text(identity.column), .int8(identity.last),
+                    .bool(identity.isUsed),
+                ])
+        }
         guard isFirst else { return }
         let database = try connection.query("SELECT current_database()::text AS name").one().text("name")
         // Facts are kept in step by programs since schema 22. One by one: the servers are sent what the coordinator was.

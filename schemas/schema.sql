@@ -1,4 +1,4 @@
--- The schema of entitled, version 46, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 47, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -65,7 +65,7 @@ CREATE TABLE entitled.notification_key (
     seq bigint NOT NULL,
     CONSTRAINT notification_key_pkey PRIMARY KEY (key, app, environment)
 ) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
-GRANT SELECT (seq), INSERT ON entitled.notification_key TO entitled_ingest;
+GRANT SELECT (lane, seq), INSERT ON entitled.notification_key TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification_key TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.notification_key TO entitled_api;
 GRANT SELECT ON entitled.notification_key TO entitled_console;
@@ -111,6 +111,32 @@ CREATE INDEX held_notification_due ON entitled.held_notification USING btree (la
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.held_notification TO entitled_worker;
 GRANT SELECT ON entitled.held_notification TO entitled_api;
 GRANT SELECT ON entitled.held_notification TO entitled_console;
+
+-- Verified notifications that ingest accepted while the log could not be written; the leader puts them into the log.
+CREATE TABLE entitled.diverted_notification (
+    -- Made like the seq of notifications: the order in which they came. In the log they get another one.
+    seq bigint NOT NULL,
+    signed_ms bigint,
+    received_ms bigint NOT NULL,
+    environment smallint NOT NULL,
+    -- As in notification.
+    source smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    uuid text NOT NULL,
+    type text NOT NULL,
+    subtype text,
+    original_transaction_id text COLLATE "C",
+    -- The base64url header segment itself: jws_header may be locked, too.
+    header bytea NOT NULL,
+    -- Packed as in notification.
+    payload bytea NOT NULL,
+    signature bytea NOT NULL,
+    CONSTRAINT diverted_notification_pkey PRIMARY KEY (seq)
+);
+GRANT INSERT ON entitled.diverted_notification TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.diverted_notification TO entitled_worker;
+GRANT SELECT ON entitled.diverted_notification TO entitled_api;
+GRANT SELECT ON entitled.diverted_notification TO entitled_console;
 
 -- What operators and apps did with customers and nobody signed: records are rebuilt from actions and facts. Rows never
 -- change, except that a deletion replaces ids by pseudonyms.

@@ -5,8 +5,8 @@ import Schemas
 import TestSupport
 import Testing
 
-/// One Postgres in use, moved onto a cluster.
-@Suite(.enabled(if: TestShardedCluster.isAvailable, "\(TestShardedCluster.absence)"))
+/// One Postgres in use, moved onto a cluster. Serialised: the roles belong to all databases of a server.
+@Suite(.serialized, .enabled(if: TestShardedCluster.isAvailable, "\(TestShardedCluster.absence)"))
 struct DistributionMoveTests {
     /// A database of the schema with rows in tables of each kind: with partitions and without, with identities, keys of others,
     /// triggers. The cluster's servers know of it, and all tables are where they were.

@@ -49,10 +49,12 @@ struct PrivilegeTests {
 
     /// The last version whose migrations grant.
     private static let granting = 24
-    /// Privileges that the table gives since then on tables that were there: retention deletes senders.
+    /// Privileges that the table gives since then on tables that were there: retention deletes senders, and a
+    /// cluster finds the server of keys by their lanes.
     private static let later =
         ["DELETE sender", "UPDATE sender"].map { "entitled_worker \($0)" }
         + ["host", "number", "worker"].map { "entitled_worker UPDATE sender \($0)" }
+        + ["entitled_ingest SELECT notification_key lane"]
 
     @Test func `the table states what the migrations before it granted, no more and no less`() throws {
         let former = try TestCluster.shared.makeDatabase()
@@ -72,8 +74,9 @@ struct PrivilegeTests {
         #expect(try PrivilegeGranting.differences(on: other) == [])
         // What was granted needs no statement.
         #expect(
-            try PrivilegeGranting.apply(on: connection).map(\.sql).filter(isFormer) == [
-                "GRANT DELETE, UPDATE ON TABLE entitled.sender TO entitled_worker"
+            Set(try PrivilegeGranting.apply(on: connection).map(\.sql).filter(isFormer)) == [
+                "GRANT DELETE, UPDATE ON TABLE entitled.sender TO entitled_worker",
+                "GRANT SELECT (\"lane\") ON TABLE entitled.notification_key TO entitled_ingest",
             ])
     }
 

@@ -23,3 +23,4 @@ COMMENT ON COLUMN entitled.diverted_notification.seq IS
 COMMENT ON COLUMN entitled.diverted_notification.header IS
     'The base64url header segment itself: jws_header may be locked, too.';
 COMMENT ON COLUMN entitled.diverted_notification.payload IS 'Packed as in notification.';
+COMMENT ON COLUMN entitled.diverted_notification.source IS 'As in notification.';

@@ -97,7 +97,7 @@ package enum Privileges {
         Table("notification_default", worker: [.select], api: []),
         Table("pending", ingest: [.insert, .select(columns: "seq")], worker: everything, api: [.select, .insert]),
         Table("held_notification", worker: everything, api: [.select]),
-        Table("diverted_notification", ingest: [.insert], worker: everything, api: [.select]),
+        Table("diverted_notification", ingest: [.insert], worker: [.select, .delete], api: []),
         Table("action", worker: everything, api: [.select, .insert]),
         // The trigger minutes_allowed lets ingest add the present minute only.
         Table("listening", ingest: [.insert], worker: everything, api: [.select]),

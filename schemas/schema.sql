@@ -134,9 +134,7 @@ CREATE TABLE entitled.diverted_notification (
     CONSTRAINT diverted_notification_pkey PRIMARY KEY (seq)
 );
 GRANT INSERT ON entitled.diverted_notification TO entitled_ingest;
-GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.diverted_notification TO entitled_worker;
-GRANT SELECT ON entitled.diverted_notification TO entitled_api;
-GRANT SELECT ON entitled.diverted_notification TO entitled_console;
+GRANT SELECT, DELETE ON entitled.diverted_notification TO entitled_worker;
 
 -- What operators and apps did with customers and nobody signed: records are rebuilt from actions and facts. Rows never
 -- change, except that a deletion replaces ids by pseudonyms.

@@ -131,7 +131,7 @@ final class FaultFixture: Sendable {
         try eventually(timeout: .seconds(90), "everything is applied and told; they said: \(said())") {
             try database.count(
                 """
-                SELECT (SELECT count(*) FROM entitled.pending)
+                SELECT (SELECT count(*) FROM entitled.pending) + (SELECT count(*) FROM entitled.diverted_notification)
                     + (SELECT count(*) FROM entitled.delivery WHERE state = 0)
                 """) == 0
         }

@@ -282,13 +282,18 @@ struct SubscriberTests {
         try scene.untilKept(1)
         _ = scene.get("bob")
         let observer = try scene.database.connect()
-        try observer.query("SELECT 'from here'")
-        #expect(scene.get("bob").status == 200)
-        try observer.query("SELECT 'to here'")
-        let log = try String(contentsOfFile: TestCluster.shared.folder + "/postgres/server.log", encoding: .utf8)
-        let span = try #require(log.split(separator: "'from here'").last?.split(separator: "'to here'").first)
-        // Only databases that ask for it have their statements logged; the last one is the observer's.
-        #expect(span.matches(of: #/LOG: +execute /#).count == 2)
-        #expect(span.contains("entitled.purchase_snapshot"))
+        // The api also works on its own, so that one reading may be seen beside a statement that is none of it: of several,
+        // the one with the fewest statements tells what a reading takes.
+        let counts = try (0..<5).map { _ in
+            try observer.query("SELECT 'from here'")
+            #expect(scene.get("bob").status == 200)
+            try observer.query("SELECT 'to here'")
+            let log = try String(contentsOfFile: TestCluster.shared.folder + "/postgres/server.log", encoding: .utf8)
+            let span = try #require(log.split(separator: "'from here'").last?.split(separator: "'to here'").first)
+            #expect(span.contains("entitled.purchase_snapshot"))
+            // Only databases that ask for it have their statements logged; the last one is the observer's.
+            return span.matches(of: #/LOG: +execute /#).count - 1
+        }
+        #expect(counts.min() == 1, "\(counts)")
     }
 }

@@ -48,7 +48,7 @@ struct Bench {
     }
 
     func due(_ room: [String: Int], now: Int64 = Bench.now) throws -> [DueDelivery] {
-        try DeliveryTable.due(room: room, lanes: Lane.all, now: now, on: connection).deliveries
+        try DeliveryTable.dueInGroups(room: room, now: now, on: connection)
     }
 
     /// What workers do within a second, and commands at once.

@@ -53,7 +53,12 @@ struct DatabaseFaultTests {
         try stranger.query("BEGIN")
         try stranger.query("LOCK TABLE entitled.\(table) IN ACCESS EXCLUSIVE MODE")
         // What the log does not take is stored beside it.
-        if table == "pending" { try scene.more(3) }
+        try scene.more(3)
+        if table == "pending" {
+            try eventually("notifications are stored beside the log") {
+                try scene.database.count("SELECT count(*) FROM entitled.diverted_notification") > 0
+            }
+        }
         // A lock timeout of the workers and more passes while notifications are taken.
         let since = ContinuousClock.now
         try eventually(timeout: .seconds(60), "some time passes, and more are taken") {

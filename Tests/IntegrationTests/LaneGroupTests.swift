@@ -194,6 +194,25 @@ import Testing
         }
     }
 
+    @Test func `results of deliveries are written down after two groups failed again and again`() throws {
+        let installation = try Installation(groups: TestGroups.four)
+        let consumer = try Consumer()
+        _ = try installation.addEndpoint(consumer)
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        try installation.database.breakGroup(1, 2, on: "attempt")
+        let notifications = notifications(140)
+        try installation.postAll(notifications)
+        try installation.untilApplied(Int64(notifications.count))
+        let events = try installation.database.count("SELECT count(*) FROM entitled.event")
+        _ = try consumer.wait(Int(events))
+        try eventually("both groups are tried several times") { try installation.database.failures() >= 12 }
+        try installation.database.mendGroup(on: "attempt")
+        try installation.untilDeliveries(events, .delivered)
+        consumer.stop()
+        #expect(consumer.requests.count == events)
+    }
+
     // MARK: - Price
 
     /// Statements that write down a notification that came alone.

@@ -62,16 +62,19 @@ extension TestDatabase {
         try count("SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END FROM public.crossings")
     }
 
-    /// From now on rows of a table in the lanes of one of the four groups cannot be changed, as where the server that has them is away
+    /// From now on rows of a table in the lanes of some of the four groups cannot be changed, as where the server that has them is away
     /// and its coordinator says so.
     ///
     /// - Parameter sqlstate: what is said.
-    package func breakGroup(_ group: Int, on table: String, sqlstate: String = "08006") throws {
+    package func breakGroup(_ groups: Int..., on table: String, sqlstate: String = "08006") throws {
         try connect().execute(
             script: """
+                CREATE SEQUENCE IF NOT EXISTS public.failures MINVALUE 0;
+                GRANT USAGE ON SEQUENCE public.failures TO PUBLIC;
                 CREATE OR REPLACE FUNCTION public.away() RETURNS trigger LANGUAGE plpgsql AS $$
                 BEGIN
-                    IF \(TestGroups.four(of: "CASE WHEN TG_OP = 'DELETE' THEN OLD.lane ELSE NEW.lane END")) = \(group) THEN
+                    IF \(TestGroups.four(of: "CASE WHEN TG_OP = 'DELETE' THEN OLD.lane ELSE NEW.lane END")) IN (\(groups.map(String.init).joined(separator: ", "))) THEN
+                        PERFORM nextval('public.failures');
                         RAISE EXCEPTION 'connection to the remote node failed' USING ERRCODE = '\(sqlstate)';
                     END IF;
                     RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
@@ -79,6 +82,11 @@ extension TestDatabase {
                 CREATE TRIGGER away BEFORE INSERT OR UPDATE OR DELETE ON entitled.\(table)
                 FOR EACH ROW EXECUTE FUNCTION public.away();
                 """)
+    }
+
+    /// How many changes failed so.
+    package func failures() throws -> Int64 {
+        try count("SELECT CASE WHEN is_called THEN last_value + 1 ELSE 0 END FROM public.failures")
     }
 
     package func mendGroup(on table: String) throws {

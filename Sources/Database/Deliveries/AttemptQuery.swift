@@ -36,18 +36,36 @@ enum AttemptQuery {
     static func attempts(
         of delivery: DeliveryID, since: Int64, on connection: PostgresConnection
     ) throws -> [AttemptSummary] {
-        try connection.query(
+        let rows = try connection.query(
             """
-            SELECT a.number, started_ms, duration_ms, status, outcome, detail, response, lookup_ms, connect_ms, tls_ms,
+            SELECT number, started_ms, duration_ms, status, outcome, detail, response, lookup_ms, connect_ms, tls_ms,
                 first_byte_ms, http_version, host(peer) AS address, reused IS TRUE AS is_reused,
-                truncated IS TRUE AS is_truncated, head, s.worker, s.host
-            FROM entitled.attempt a LEFT JOIN entitled.sender s ON s.number = a.sender
+                truncated IS TRUE AS is_truncated, head, sender
+            FROM entitled.attempt
             WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms DESC LIMIT $4
             """, [.int2(delivery.lane.number), .uuid(delivery.bytes), .int8(since), .int8(most)]
-        ).map(summary).reversed()
+        )
+        let senders = try senders(Set(rows.compactMap { try $0.optionalInt("sender") }), on: connection)
+        return try rows.map { row in
+            try summary(row, by: try row.optionalInt("sender").flatMap { senders[$0] })
+        }.reversed()
     }
 
-    private static func summary(_ row: PostgresRow) throws -> AttemptSummary {
+    private static let selectSenders = "SELECT number, worker, host FROM entitled.sender WHERE number = ANY($1::int8[])"
+
+    /// The processes that made attempts, by their numbers.
+    private static func senders(
+        _ numbers: Set<Int64>, on connection: PostgresConnection
+    ) throws -> [Int64: AttemptSender] {
+        guard !numbers.isEmpty else { return [:] }
+        let rows = try connection.query(selectSenders, [.int8s(numbers.sorted())])
+        return Dictionary(
+            try rows.map { row in
+                (try row.int("number"), AttemptSender(worker: try row.uuid("worker"), host: try row.text("host")))
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private static func summary(_ row: PostgresRow, by sender: AttemptSender?) throws -> AttemptSummary {
         let status = try row.optionalInt("status").map { Int(clamping: $0) }
         return AttemptSummary(
             number: Int(clamping: try row.int("number")), started: try row.int("started_ms"),
@@ -59,7 +77,7 @@ enum AttemptQuery {
                 firstByte: try row.optionalInt("first_byte_ms")),
             peer: try row.optionalText("address"), reused: try row.bool("is_reused"),
             version: version(try row.optionalInt("http_version"), status: status),
-            worker: try row.optionalUUID("worker").map(Hex.encode), host: try row.optionalText("host"),
+            worker: sender.map { Hex.encode($0.worker) }, host: sender?.host,
             head: try row.optionalBytes("head") ?? [], response: try row.optionalBytes("response") ?? [],
             truncated: try row.bool("is_truncated"))
     }

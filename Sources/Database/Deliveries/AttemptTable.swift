@@ -68,23 +68,45 @@ package struct AttemptSender: Sendable, Equatable {
 
 /// The log of attempts.
 package enum AttemptTable {
+    private static func makeSender(_ worker: String, _ host: String) -> String {
+        """
+        INSERT INTO entitled.sender (worker, host)
+        SELECT \(worker), \(host) WHERE \(worker)::uuid IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM entitled.sender WHERE worker = \(worker))
+        ON CONFLICT (worker) DO NOTHING
+        """
+    }
+
+    private static let selectNumber = "SELECT number FROM entitled.sender WHERE worker = $1"
+
+    /// The number of a sender in a cluster, where its row is the coordinator's and attempts are on other servers.
+    private static func number(of sender: AttemptSender, on connection: PostgresConnection) throws -> Int32? {
+        for isMade in [false, true] {
+            if let row = try connection.query(selectNumber, [.uuid(sender.worker)]).first {
+                return Int32(clamping: try row.int("number"))
+            }
+            if !isMade {
+                try connection.query(makeSender("$1", "$2::text"), [.uuid(sender.worker), .text(sender.host)])
+            }
+        }
+        return nil
+    }
+
     /// The sender's row is inserted with its first attempts. There is no race for it: one thread sends for each sender.
     private static let insert = """
-        WITH known AS (
-            SELECT number FROM entitled.sender WHERE worker = $10
+        /* cluster: for: */WITH known AS (
+            SELECT number FROM entitled.sender WHERE worker = $19
         ), made AS (
-            INSERT INTO entitled.sender (worker, host)
-            SELECT $10, $11 WHERE $10::uuid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM known)
-            ON CONFLICT (worker) DO NOTHING RETURNING number
+            \(makeSender("$19", "$20")) RETURNING number
         )
-        INSERT INTO entitled.attempt (lane, delivery, number, started_ms, duration_ms, status, outcome, detail, response,
+        /* end */INSERT INTO entitled.attempt (lane, delivery, number, started_ms, duration_ms, status, outcome, detail, response,
             sender, lookup_ms, connect_ms, tls_ms, first_byte_ms, http_version, peer, reused, truncated, head)
         SELECT lane, delivery, number, started, duration, status, outcome, detail, response,
-            (SELECT number FROM known UNION ALL SELECT number FROM made LIMIT 1),
+            /* cluster: $19::int4 for: */(SELECT number FROM known UNION ALL SELECT number FROM made LIMIT 1)/* end */,
             lookup, connect, handshake, first_byte, version, peer::inet, reused, truncated, head
         FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int8[], $5::int4[], $6::int2[], $7::text[], $8::text[],
-            $9::bytea[], $12::int4[], $13::int4[], $14::int4[], $15::int4[], $16::int2[], $17::text[], $18::bool[],
-            $19::bool[], $20::bytea[])
+            $9::bytea[], $10::int4[], $11::int4[], $12::int4[], $13::int4[], $14::int2[], $15::text[], $16::bool[],
+            $17::bool[], $18::bytea[])
             AS t(lane, delivery, number, started, duration, status, outcome, detail, response, lookup, connect,
                 handshake, first_byte, version, peer, reused, truncated, head)
         ON CONFLICT DO NOTHING
@@ -111,11 +133,14 @@ package enum AttemptTable {
                 .int2s(attempts.map(\.delivery.lane.number)), .uuids(attempts.map(\.delivery.bytes)),
                 int2s { $0.number }, .int8s(attempts.map(\.record.started)), int4s { $0.milliseconds },
                 int2s { $0.status }, .texts(attempts.map(\.record.outcome)), .texts(attempts.map(\.record.detail)),
-                byteas { $0.response }, .uuid(sender?.worker), .text(sender?.host),
+                byteas { $0.response },
                 int4s { $0.timings.lookup }, int4s { $0.timings.connect }, int4s { $0.timings.handshake },
                 int4s { $0.timings.firstByte }, int2s { $0.version == 11 ? nil : $0.version },
                 .texts(attempts.map(\.record.peer)), .bools(attempts.map { $0.record.reused ? true : nil }),
                 .bools(attempts.map { $0.record.truncated ? true : nil }), byteas { $0.head },
-            ])
+            ]
+                + (connection.isCluster
+                    ? [.int4(try sender.flatMap { try number(of: $0, on: connection) })]
+                    : [.uuid(sender?.worker), .text(sender?.host)]))
     }
 }

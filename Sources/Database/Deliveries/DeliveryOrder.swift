@@ -57,14 +57,16 @@ package enum DeliveryOrder {
         _ lines: some Collection<Line>, now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
         guard !lines.isEmpty else { return [] }
-        let rows = try connection.query(
-            first,
-            [
-                .int2s(lines.map(\.lane.number)), .texts(lines.map(\.endpoint)), .uuids(lines.map(\.purchase)),
-                .int8(now),
-            ])
-        // Who cannot be read is given up when it is looked for as due.
-        return try rows.compactMap { try DueDelivery($0) }
+        return try connection.laneGroups.split(Array(lines), by: \.lane).flatMap { part in
+            let rows = try connection.query(
+                first,
+                [
+                    .int2s(part.elements.map(\.lane.number)), .texts(part.elements.map(\.endpoint)),
+                    .uuids(part.elements.map(\.purchase)), .int8(now),
+                ])
+            // One that cannot be read is given up when it is looked for as due.
+            return try rows.compactMap { try DueDelivery($0) }
+        }
     }
 
     private static let oldest = """
@@ -82,7 +84,9 @@ package enum DeliveryOrder {
     /// Since when, in ms, the one waits that waits longest for an earlier one, in these lanes and for an endpoint that is
     /// enabled; nil where none does.
     package static func oldestBlocked(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
-        try connection.query(oldest, [.int2s(lanes.map(\.number))]).one().optionalInt("min")
+        try connection.laneGroups.split(lanes).compactMap { part in
+            try connection.query(oldest, [.int2s(part.elements.map(\.number))]).one().optionalInt("min")
+        }.min()
     }
 
     private static let count = """
@@ -138,7 +142,14 @@ package enum DeliveryOrder {
     /// Writes deliveries of new events, blocked where something of the same purchase is open; those that may be sent now
     /// come back. The lanes are held.
     static func insert(_ made: [New], now: Int64, on connection: PostgresConnection) throws -> [DueDelivery] {
-        guard !made.isEmpty else { return [] }
+        try connection.laneGroups.split(made, by: \.delivery.id.lane).flatMap { part in
+            try insert(together: part.elements, now: now, on: connection)
+        }
+    }
+
+    private static func insert(
+        together made: [New], now: Int64, on connection: PostgresConnection
+    ) throws -> [DueDelivery] {
         let rows = try connection.query(
             insert,
             [

@@ -67,7 +67,8 @@ package enum DeliveryQuery {
     /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
     private static let ofEvents = """
         SELECT \(columns) FROM unnest($13::int2[], $14::uuid[]) AS t(lane, id)
-        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id WHERE \(conditions) \(order)
+        JOIN entitled.delivery d ON d.lane = t.lane /* cluster: AND d.lane = ANY($13::int2[]) */ AND d.id = t.id
+        WHERE \(conditions) \(order)
         """
 
     /// Lists deliveries, the newest first.
@@ -150,7 +151,7 @@ package enum DeliveryQuery {
     private static let blocker = """
         SELECT f.id FROM entitled.delivery d CROSS JOIN LATERAL (
             SELECT o.id FROM entitled.delivery o
-            WHERE o.lane = d.lane AND o.endpoint = d.endpoint AND o.ordered_by = d.ordered_by
+            WHERE o.lane = d.lane /* cluster: AND o.lane = $1 */ AND o.endpoint = d.endpoint AND o.ordered_by = d.ordered_by
                 AND o.ordered_by IS NOT NULL AND o.state IN (\(DeliveryCode.open))
             ORDER BY o.sequence LIMIT 1
         ) f

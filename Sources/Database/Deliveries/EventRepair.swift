@@ -27,7 +27,7 @@ package enum EventRepair {
 
     private static let keep = """
         SELECT octet_length(e.body) = 0 AS is_gone, e.type, e.app, e.environment,
-            EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id) AS is_copy
+            EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane /* cluster: AND c.lane = $1 */ AND c.id = e.id) AS is_copy
         FROM entitled.event e WHERE e.lane = $1 AND e.id = $2 FOR SHARE OF e
         """
 
@@ -78,9 +78,11 @@ package enum EventRepair {
 
     private static let selectReplayable = """
         SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        JOIN entitled.event e ON e.lane = t.lane /* cluster: AND e.lane = ANY($1::int2[]) */ AND e.id = t.id
         WHERE octet_length(e.body) > 0 AND e.type <> 'TEST'
-            AND NOT EXISTS (SELECT FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id)
+            AND NOT EXISTS (
+                SELECT FROM entitled.event_copy c
+                WHERE c.lane = e.lane /* cluster: AND c.lane = ANY($1::int2[]) */ AND c.id = e.id)
         """
 
     /// The ids of those of these events that an endpoint without a delivery of them can still get: retention has not emptied them,

@@ -205,19 +205,19 @@ package enum EventTable {
         // The same event may come twice in one batch; its first body counts, and only that takes a number.
         var seen: Set<[UInt8]> = []
         let events = given.filter { seen.insert($0.id).inserted }
-        guard !events.isEmpty else { return [] }
-        let rows = try connection.query(
-            insertEvents,
-            [
-                .int2s(events.map(\.lane.number)), .uuids(events.map(\.id)), .texts(events.map(\.type)),
-                .texts(events.map(\.app)), .int2s(events.map(\.environment.code)),
-                .texts(events.map(\.originalTransactionID)),
-                .byteas(try events.map { try EventBodyCodec.compress($0.body, cause: $0.cause) }), .int8(now),
-                .int8s(events.map(\.sequence)),
-            ])
         var inserted: [[UInt8]: Int64?] = [:]
-        for row in rows {
-            inserted[try row.uuid("id")] = .some(try row.optionalInt("sequence"))
+        for part in connection.laneGroups.split(events, by: \.lane) {
+            let events = part.elements
+            let rows = try connection.query(
+                insertEvents,
+                [
+                    .int2s(events.map(\.lane.number)), .uuids(events.map(\.id)), .texts(events.map(\.type)),
+                    .texts(events.map(\.app)), .int2s(events.map(\.environment.code)),
+                    .texts(events.map(\.originalTransactionID)),
+                    .byteas(try events.map { try EventBodyCodec.compress($0.body, cause: $0.cause) }), .int8(now),
+                    .int8s(events.map(\.sequence)),
+                ])
+            for row in rows { inserted[try row.uuid("id")] = .some(try row.optionalInt("sequence")) }
         }
         return events.compactMap { event in inserted[event.id].map { (event, $0) } }
     }

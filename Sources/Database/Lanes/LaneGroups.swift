@@ -1,5 +1,6 @@
 import Base
 import Postgres
+import Synchronization
 
 /// Which lanes lie together, so that one transaction may change all of them on one server.
 ///
@@ -71,6 +72,19 @@ extension LaneGroups {
         return connection.laneGroups
     }
 
+    private static let last = Mutex<(shards: [Int64], groups: LaneGroups)>(([], .one))
+
+    /// The groups of lanes that lie in these shards, which are asked for with most statements and rarely change.
+    fileprivate static func known(_ shards: [Int64]) -> LaneGroups {
+        last.withLock { last in
+            if last.shards != shards {
+                let groups = LaneGroups(shards: Dictionary(uniqueKeysWithValues: zip(Lane.all, shards))) ?? .one
+                last = (shards, groups)
+            }
+            return last.groups
+        }
+    }
+
     /// What a function returns for these in their order, asked for those of each group together.
     package func map<Element, Result>(
         _ elements: [Element], by lane: (Element) -> Lane, _ body: ([Element]) throws -> [Result]
@@ -87,7 +101,6 @@ extension LaneGroups {
 extension PostgresConnection {
     /// Which lanes lie together in the database of this connection, as it was when it was opened.
     package var laneGroups: LaneGroups {
-        guard isCluster else { return .one }
-        return LaneGroups(shards: Dictionary(uniqueKeysWithValues: zip(Lane.all, shards))) ?? .one
+        isCluster ? LaneGroups.known(shards) : .one
     }
 }

@@ -5,6 +5,9 @@ import Postgres
 /// and what the parts say to each other written down on all servers. Where the narrow rows are named one by one, the coordinator
 /// plans least; the wide ones are copied.
 extension NotificationInserter {
+    /// Read on the coordinator alone.
+    private static let selectHeaders = "SELECT id FROM entitled.jws_header WHERE id = ANY($1::uuid[])"
+
     /// Headers are on all servers, and come first, in a commit of their own.
     private static let insertHeaders = """
         INSERT INTO entitled.jws_header (id, header)
@@ -62,6 +65,7 @@ extension NotificationInserter {
         _ numbered: [Numbered], headers: [[UInt8]: [UInt8]], isApplied: Bool, on connection: PostgresConnection
     ) throws -> Set<Int64> {
         let opening = durability(isApplied: isApplied)
+        let headers = try missing(headers, on: connection)
         if !headers.isEmpty {
             let statement = PostgresStatement(
                 insertHeaders, [.uuids(headers.map(\.key)), .byteas(headers.map(\.value))])
@@ -87,6 +91,17 @@ extension NotificationInserter {
                 }
             }
         }
+    }
+
+    /// Those that are not there. One that is new is written to all servers, so that it cannot be while one of them is away; one that is
+    /// there must not be tried.
+    private static func missing(
+        _ headers: [[UInt8]: [UInt8]], on connection: PostgresConnection
+    ) throws -> [[UInt8]: [UInt8]] {
+        guard !headers.isEmpty else { return [:] }
+        let rows = try connection.query(selectHeaders, [.uuids(Array(headers.keys))])
+        let known = Set(try rows.map { try $0.uuid("id") })
+        return headers.filter { !known.contains($0.key) }
     }
 
     /// - Parameters:

@@ -38,11 +38,12 @@ package struct PendingNotification: Sendable {
         ORDER BY (p.turn - 1) / 8, owned.place, p.seq LIMIT $3
         """
 
+    private static let forwarding = "SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL"
+
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, n.payload, n.signature, n.type, n.source,
-            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL) AS is_forwarded,
-            n.signed_ms
+            /* cluster: false for: */EXISTS (\(forwarding))/* end */ AS is_forwarded, n.signed_ms
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
@@ -60,7 +61,21 @@ package struct PendingNotification: Sendable {
         from lanes: [Lane], starts: [Int64]? = nil, eachAtMost perLane: Int, atMost limit: Int,
         except passedOver: [Int64] = [], headers: JWSHeaderCache = JWSHeaderCache(), on connection: PostgresConnection
     ) throws -> [PendingNotification] {
-        let statement = taking(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
+        var notifications: [PendingNotification] = []
+        for part in connection.laneGroups.split(Array(lanes.indices), by: { lanes[$0] })
+        where notifications.count < limit {
+            let statement = taking(
+                from: part.elements.map { lanes[$0] }, starts: starts.map { all in part.elements.map { all[$0] } },
+                eachAtMost: perLane, atMost: limit - notifications.count, except: passedOver)
+            notifications += try read(taken: statement, headers: headers, on: connection)
+        }
+        return notifications
+    }
+
+    /// What a statement finds, as far as their bytes go.
+    private static func read(
+        taken statement: PostgresStatement, headers: JWSHeaderCache, on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
         let taken = try connection.query(statement.sql, statement.parameters).map {
             (lane: Int16(clamping: try $0.int("lane")), seq: try $0.int("seq"))
         }
@@ -85,6 +100,15 @@ package struct PendingNotification: Sendable {
         _ places: [(lane: Int16, seq: Int64)], headers: JWSHeaderCache = JWSHeaderCache(),
         on connection: PostgresConnection
     ) throws -> [PendingNotification] {
+        let parts = connection.laneGroups.split(places) { Lane(number: $0.lane) }
+        guard parts.count > 1 else { return try read(together: places, headers: headers, on: connection) }
+        return try parts.flatMap { try read(together: $0.elements, headers: headers, on: connection) }
+            .sorted { $0.seq < $1.seq }
+    }
+
+    private static func read(
+        together places: [(lane: Int16, seq: Int64)], headers: JWSHeaderCache, on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
         var days: [(day: Day, lanes: [Int16], seqs: [Int64])] = []
         for (lane, seq) in places {
             let day = Day(of: SequenceGenerator.instant(of: seq))
@@ -108,7 +132,9 @@ package struct PendingNotification: Sendable {
     ) throws -> [PendingNotification] {
         let rows = try connection.query(select, [.int2s(lanes), .int8s(seqs), .int8(seqs.first), .int8(seqs.last)])
         let headers = try cache.headers(Set(rows.compactMap { try $0.optionalUUID("header") }), on: connection)
-        return try rows.map { try notification($0, headers) }
+        // A server of a cluster does not know the endpoints, which are the coordinator's.
+        let isForwarded = try connection.isCluster && !connection.query("\(forwarding) LIMIT 1").isEmpty
+        return try rows.map { try notification($0, headers, isForwarded: isForwarded) }
     }
 
     /// The statement that finds what waits.
@@ -123,7 +149,11 @@ package struct PendingNotification: Sendable {
             ])
     }
 
-    private static func notification(_ row: PostgresRow, _ headers: [[UInt8]: [UInt8]]) throws -> PendingNotification {
+    /// - Parameter isForwarded: whether that is known already, whatever the row says.
+    private static func notification(
+        _ row: PostgresRow, _ headers: [[UInt8]: [UInt8]], isForwarded: Bool
+    ) throws -> PendingNotification {
+        let isForwarded = try isForwarded || row.bool("is_forwarded")
         let (lane, seq) = (try row.value("lane", as: Lane.self), try row.int("seq"))
         guard let app = try row.optionalText("app"), let uuid = try row.optionalText("uuid"),
             let environment = StoreEnvironment(code: Int16(clamping: try row.int("environment"))),
@@ -134,7 +164,7 @@ package struct PendingNotification: Sendable {
         guard let header = headers[headerID] else {
             return PendingNotification(
                 lane: lane, seq: seq, identity: identity, type: type, lacking: "its JWS header is missing",
-                isForwarded: try row.bool("is_forwarded"))
+                isForwarded: isForwarded)
         }
         return PendingNotification(
             lane: lane, seq: seq, identity: identity, type: type,
@@ -142,7 +172,7 @@ package struct PendingNotification: Sendable {
             signed: try row.optionalInt("signed_ms"), header: header,
             stored: StoredJWS(
                 headerID: headerID, payload: try row.bytes("payload"), signature: try row.bytes("signature")),
-            gap: nil, isForwarded: try row.bool("is_forwarded"))
+            gap: nil, isForwarded: isForwarded)
     }
 
     /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.
@@ -160,9 +190,11 @@ package struct PendingNotification: Sendable {
     ) throws -> Set<Lane> {
         guard !lanes.isEmpty else { return [] }
         let counts = Dictionary(known.map { ($0.lane, Int64(1)) }, uniquingKeysWith: +)
-        let rows = try connection.query(
-            others, [.int2s(lanes.map(\.number)), .int8s(lanes.map { counts[$0] ?? 0 })])
-        return Set(try rows.map { try $0.value("lane") })
+        return try connection.laneGroups.split(lanes).reduce(into: []) { waiting, part in
+            let rows = try connection.query(
+                others, [.int2s(part.elements.map(\.number)), .int8s(part.elements.map { counts[$0] ?? 0 })])
+            for row in rows { waiting.insert(try row.value("lane")) }
+        }
     }
 
     private static let first = """
@@ -173,7 +205,9 @@ package struct PendingNotification: Sendable {
 
     /// The number of the one that has waited longest in these lanes; nil where nothing waits.
     package static func oldest(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
-        try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt("min")
+        try connection.laneGroups.split(lanes).compactMap { part in
+            try connection.query(first, [.int2s(part.elements.map(\.number))]).one().optionalInt("min")
+        }.min()
     }
 
     /// What waits in one lane.
@@ -186,7 +220,9 @@ package struct PendingNotification: Sendable {
     }
 
     private static let counted = """
-        SELECT l.lane, w.number, w.oldest FROM unnest($1::int2[]) AS l(lane) CROSS JOIN LATERAL (
+        SELECT l.lane, w.number, w.oldest
+        FROM /* cluster: (SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[])) for: */unnest($1::int2[])/* end */
+            AS l(lane) CROSS JOIN LATERAL (
             SELECT count(*) AS number, min(seq) AS oldest FROM (
                 SELECT seq FROM entitled.pending WHERE lane = l.lane ORDER BY seq LIMIT $2
             ) first

@@ -85,8 +85,7 @@ package enum PurchaseFoldTable {
         var tails: [(key: PurchaseKey, bytes: [UInt8], facts: Int64)] = []
         var long: [PurchaseKey] = []
         var broken: [PurchaseKey] = []
-        for row in try connection.query(selectTails, PurchaseKeys(keys).parameters) {
-            let key = keys[Int(try row.int("place")) - 1]
+        for (key, row) in try lockedTails(of: keys, on: connection) {
             guard try row.int("codec") == Int64(codec) else {
                 broken.append(key)
                 continue
@@ -116,6 +115,17 @@ package enum PurchaseFoldTable {
         try remove(broken, on: connection)
     }
 
+    /// The rows of those that have one, locked, in the order of their lanes.
+    private static func lockedTails(
+        of keys: [PurchaseKey], on connection: PostgresConnection
+    ) throws -> [(PurchaseKey, PostgresRow)] {
+        try connection.laneGroups.split(keys, by: \.lane).flatMap { part in
+            try connection.query(selectTails, PurchaseKeys(part.elements).parameters).map { row in
+                (part.elements[Int(try row.int("place")) - 1], row)
+            }
+        }
+    }
+
     private static func rewrite(
         _ keys: [PurchaseKey], with news: [PurchaseKey: KnownFacts], _ broken: inout [PurchaseKey],
         on connection: PostgresConnection
@@ -136,7 +146,7 @@ package enum PurchaseFoldTable {
 
     private static let upsert = """
         INSERT INTO entitled.purchase_fold (lane, original_transaction_id, app, environment, codec, facts, folded_ms, state)
-        SELECT lane, otid, app, environment, $7, facts, (extract(epoch FROM clock_timestamp()) * 1000)::int8, state
+        SELECT lane, otid, app, environment, $7, facts, (extract(epoch FROM now()) * 1000)::int8, state
         FROM \(PurchaseKeys.unnest("facts int8", "state bytea"))
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE SET codec = excluded.codec,
             facts = excluded.facts, folded_ms = excluded.folded_ms, state = excluded.state, tail = NULL

@@ -25,20 +25,21 @@ struct EventScan {
     /// Milliseconds.
     private var width: Int64 = 3_600_000
 
-    private static let columns = """
-        e.created_ms, e.lane, e.id, e.type, e.app, e.environment, octet_length(e.body) = 0 AS is_gone,
-        EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id) AS is_copy
-        """
-    private static let window = """
-        SELECT \(columns) FROM (
-            SELECT * FROM entitled.event WHERE created_ms >= $1 AND created_ms < $2 LIMIT $3
-        ) e
-        """
-    private static let instant = """
-        SELECT \(columns) FROM (
-            SELECT * FROM entitled.event WHERE created_ms = $1 AND (lane, id) > ($2, $3) ORDER BY lane, id LIMIT $4
-        ) e ORDER BY e.lane, e.id
-        """
+    private static let window = select("e.created_ms >= $1 AND e.created_ms < $2", "LIMIT $3", order: "")
+    private static let instant = select(
+        "e.created_ms = $1 AND (e.lane, e.id) > ($2, $3)", "LIMIT $4", order: "ORDER BY e.lane, e.id")
+
+    /// A cluster refuses a lookup for rows that a LIMIT has cut; a left join says the same.
+    private static func select(_ condition: String, _ limit: String, order: String) -> String {
+        let columns = "e.created_ms, e.lane, e.id, e.type, e.app, e.environment, octet_length(e.body) = 0 AS is_gone"
+        return """
+            /* cluster: SELECT \(columns), c.id IS NOT NULL AS is_copy
+            FROM entitled.event e LEFT JOIN entitled.event_copy c ON c.lane = e.lane AND c.id = e.id
+            WHERE \(condition) \(order) \(limit) for: */SELECT \(columns),
+                EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id) AS is_copy
+            FROM (SELECT * FROM entitled.event e WHERE \(condition) \(order) \(limit)) e \(order)/* end */
+            """
+    }
 
     /// Call it in a transaction: a limit makes the planner hope for early hits in the whole table, which are not there.
     mutating func page(

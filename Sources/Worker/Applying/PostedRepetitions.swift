@@ -10,9 +10,9 @@ enum PostedRepetitions {
         WHERE n.lane = t.lane /* cluster: AND n.lane = ANY($1::int2[]) */ AND n.seq = t.seq
         """
     private static let forgetKeys = """
-        DELETE FROM entitled.notification_key k USING unnest($1::uuid[], $2::text[], $3::int2[], $4::int8[])
-            AS t(key, app, environment, seq)
-        WHERE k.key = t.key AND k.app = t.app AND k.environment = t.environment AND k.seq = t.seq
+        DELETE FROM entitled.notification_key k USING unnest($1::uuid[], $2::text[], $3::int2[], $4::int8[], $5::int2[])
+            AS t(key, app, environment, seq, lane)
+        WHERE k.lane = t.lane /* cluster: AND k.lane = ANY($5::int2[]) */ AND k.key = t.key AND k.app = t.app AND k.environment = t.environment AND k.seq = t.seq
         """
 
     static func forget(_ notifications: [PendingNotification], on connection: PostgresConnection) throws {
@@ -24,6 +24,7 @@ enum PostedRepetitions {
             [
                 .uuids(notifications.map(\.identity.key)), .texts(notifications.map(\.identity.app)),
                 .int2s(notifications.map(\.identity.environment.code)), .int8s(notifications.map(\.seq)),
+                .int2s(notifications.map(\.lane.number)),
             ])
     }
 }

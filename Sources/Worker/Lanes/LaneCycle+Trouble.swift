@@ -33,6 +33,8 @@ extension LaneCycle {
     private mutating func work(_ group: LaneTrouble.Group, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
         var (pending, prepared) = ([PendingNotification](), [DecodedNotification]())
+        // The server that has the lanes answers.
+        var isRead = false
         do {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
             if group.lanes.count == 1 { try wakeOneByOne(group.lanes, on: connection) }
@@ -41,6 +43,7 @@ extension LaneCycle {
                 group.lanes, eachAtMost: group.limit, isFullScan: isFullScan, isApart: true, on: connection
             ).filter { group.takes($0.seq, of: $0.lane) }
             let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, on: connection)
+            isRead = true
             if !pending.isEmpty || !woken.isEmpty {
                 prepared = memory.prepare(pending, by: preparer)
                 _ = try commit(prepared, [], woken, on: connection)
@@ -49,6 +52,11 @@ extension LaneCycle {
             trouble.succeeded(group, isDone: pending.isEmpty, at: .now)
             if let first = group.lanes.first { rests.succeeded(groups.group(of: first)) }
         } catch {
+            if isRead, isOfOtherServer(error, than: group.lanes, on: connection) {
+                trouble.succeeded(group, isDone: false, at: .now)
+                failed(error)
+                return try applyInHalves(prepared, [], on: connection)
+            }
             rest(group.lanes.first, after: error, since: begun)
             let fault = error.fault
             guard fault != .away else {
@@ -88,7 +96,8 @@ extension LaneCycle {
 
     /// One purchase that cannot be looked at must not keep the ends of all others from being told.
     private mutating func wakeOneByOne(_ lanes: [Lane], on connection: PostgresConnection) throws {
-        for wake in try dueWakes(lanes, on: connection) {
+        let wakes = try dueWakes(lanes, on: connection)
+        for (place, wake) in wakes.enumerated() {
             do {
                 _ = try commit([], [], [wake], on: connection)
             } catch  where error.fault == .work || error.isTimeout {
@@ -102,6 +111,9 @@ extension LaneCycle {
                 lost.woken.append(wake.key)
                 guard !error.isConnectionLost else { throw error }
                 try settleLost(on: connection)
+            } catch  where isOfOtherServer(error, than: lanes, on: connection) {
+                // Each of them might wait for that server.
+                return try postpone([], Array(wakes[place...]), on: connection)
             }
         }
     }

@@ -80,20 +80,34 @@ extension LaneCycle {
         let begun = ContinuousClock.now
         do {
             return try commit(prepared, settled, woken, on: connection)
+        } catch  where isOfOtherServer(error, than: lanes, on: connection) {
+            engine.giveBack(settled)
+            if !settled.isEmpty { hold(settled, until: .now) }
+            failed(error)
+            try applyInHalves(prepared, woken, on: connection)
+            return true
         } catch {
             engine.giveBack(settled)
             guard error.fault != .away else { throw error }
             rest(lanes.first, after: error, since: begun)
-            memory.remember(prepared)
-            let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
-            note(error, lanes, pending.count)
-            let last = Dictionary(pending.map { ($0.lane, $0.seq) }, uniquingKeysWith: max)
-            trouble.begin(lanes, last: last, error.fault, at: .now)
+            beginTrouble(prepared, woken, after: error)
             if !settled.isEmpty { hold(settled, until: .now) }
             // The session has to be opened again first.
             guard !error.isConnectionLost else { throw error }
             return true
         }
+    }
+
+    /// What failed together is found out about apart from the other lanes.
+    mutating func beginTrouble(
+        _ prepared: [DecodedNotification], _ woken: [PurchaseTable.DueWake], after error: any Error
+    ) {
+        memory.remember(prepared)
+        let pending = prepared.map(\.pending)
+        let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
+        note(error, lanes, pending.count)
+        let last = Dictionary(pending.map { ($0.lane, $0.seq) }, uniquingKeysWith: max)
+        trouble.begin(lanes, last: last, error.fault, at: .now)
     }
 
     /// Results that failed with notifications, or by themselves, take nothing else with them for a while.
@@ -123,6 +137,12 @@ extension LaneCycle {
         var parts = groups.split(results, by: \.delivery.id.lane)[...]
         defer { for part in parts { engine.giveBack(part.elements) } }
         while let part = parts.popFirst() {
+            // One before it may have failed since, and then all that failed last time rest.
+            guard !rests.isResting(part.group) else {
+                engine.giveBack(part.elements)
+                hold(part.elements, until: .now)
+                continue
+            }
             // What is not written down is the engine's again.
             try within(part.group) { cycle in try cycle.settle(part.elements[...], on: connection) }
         }

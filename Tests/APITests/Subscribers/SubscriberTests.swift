@@ -282,8 +282,8 @@ struct SubscriberTests {
         try scene.untilKept(1)
         _ = scene.get("bob")
         let observer = try scene.database.connect()
-        // The api also works on its own, so that one reading may be seen beside a statement that is none of it: of several,
-        // the one with the fewest statements tells what a reading takes.
+        // The api also works on its own, so that a statement which is none of a reading may be seen beside it: of several, most
+        // have none.
         let counts = try (0..<5).map { _ in
             try observer.query("SELECT 'from here'")
             #expect(scene.get("bob").status == 200)
@@ -294,6 +294,6 @@ struct SubscriberTests {
             // Only databases that ask for it have their statements logged; the last one is the observer's.
             return span.matches(of: #/LOG: +execute /#).count - 1
         }
-        #expect(counts.min() == 1, "\(counts)")
+        #expect(counts.sorted()[2] == 1, "\(counts)")
     }
 }

@@ -33,7 +33,7 @@ import Testing
         #expect(try bench.due([id: 5], now: Bench.now - 1).isEmpty)
         let others = Lane.all.filter { $0.number != 9 }
         #expect(
-            try DeliveryTable.due(room: [id: 5], lanes: others, now: Bench.now, on: bench.connection).deliveries.isEmpty
+            try DeliveryTable.dueInGroups(room: [id: 5], lanes: others, now: Bench.now, on: bench.connection).isEmpty
         )
         #expect(try bench.due([id: 5]).count == 1)
     }

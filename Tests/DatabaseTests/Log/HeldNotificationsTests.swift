@@ -25,7 +25,7 @@ import Testing
         }
 
         func due(_ now: Int64) throws -> [PendingNotification] {
-            try HeldNotifications.due(in: Lane.all, at: now, atMost: 100, on: connection)
+            try HeldNotifications.dueInGroups(at: now, atMost: 100, on: connection)
         }
 
         func hold(_ notifications: [PendingNotification], now: Int64) throws {

@@ -27,7 +27,7 @@ import Testing
 
     private func lead(in database: TestDatabase) throws {
         try database.execute(
-            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + '1 minute'", [.uuid(worker)])
+            "UPDATE entitled.lane SET owner = $1, lease_until = now() + '1 minute'", [.uuid(worker)])
     }
 
     @Test func `each is appended once with the time at which it came, and what the log has already is removed`() throws

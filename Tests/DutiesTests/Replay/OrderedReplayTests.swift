@@ -32,9 +32,8 @@ import Testing
     private func arrivals(_ state: DeliveryState = .delivered) throws -> [Lane: [Int64]] {
         var arrived: [Lane: [Int64]] = [:]
         while true {
-            let due = try DeliveryTable.due(
-                room: [endpoint: 100], lanes: Lane.all, now: SystemClock().now() + 1000, on: bench.connection
-            ).deliveries
+            let due = try DeliveryTable.dueInGroups(
+                room: [endpoint: 100], now: SystemClock().now() + 1000, on: bench.connection)
             guard !due.isEmpty else { return arrived }
             #expect(Set(due.map(\.id.lane)).count == due.count, "two of a purchase at once")
             for delivery in due { arrived[delivery.id.lane, default: []].append(delivery.sequence ?? 0) }
@@ -84,9 +83,8 @@ import Testing
         #expect(try bench.dryRun(bench.replay(endpoint, .failed)) == JobCounts(matched: 6, queued: 6))
         #expect(try run(.failed).counts == JobCounts(matched: 6, queued: 6))
         // The first of the newer ones was free when it was asked for, and may be in flight.
-        let due = try DeliveryTable.due(
-            room: [endpoint: 100], lanes: Lane.all, now: SystemClock().now() + 1000, on: bench.connection
-        ).deliveries
+        let due = try DeliveryTable.dueInGroups(
+            room: [endpoint: 100], now: SystemClock().now() + 1000, on: bench.connection)
         #expect(due.filter { $0.id.lane == Lane(number: 0) }.compactMap(\.sequence).sorted() == [1, 3])
         try bench.settle(due.filter { $0.sequence == 3 }, .delivered)
         #expect(try arrivals() == [0, 1, 2].reduce(into: [:]) { $0[Lane(number: $1)] = [1, 2, 4] })

@@ -68,10 +68,10 @@ final class ReplayFixture {
     /// What is due for the endpoint, arriving.
     @discardableResult
     func consume(_ endpoint: String, atMost limit: Int = 1000) throws -> [DueDelivery] {
-        let due = try DeliveryTable.due(
-            room: [endpoint: limit], lanes: Lane.all, now: SystemClock().now() + 1000, on: connection)
-        try settle(due.deliveries, .delivered)
-        return due.deliveries
+        let due = try DeliveryTable.dueInGroups(
+            room: [endpoint: limit], now: SystemClock().now() + 1000, on: connection)
+        try settle(due, .delivered)
+        return due
     }
 
     func count(_ endpoint: String, _ state: DeliveryState) throws -> Int64 {

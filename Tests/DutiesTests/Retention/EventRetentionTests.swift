@@ -78,8 +78,8 @@ import Testing
         try bench.runRetention()
         #expect(try insert(Self.event(1, body: "another"), daysAgo: 0, bench).isEmpty)
         #expect(try whole(bench) == [])
-        let due = try DeliveryTable.due(room: [endpoint: 10], lanes: Lane.all, now: bench.now, on: bench.connection)
-        #expect(due.deliveries.isEmpty)
+        let due = try DeliveryTable.dueInGroups(room: [endpoint: 10], now: bench.now, on: bench.connection)
+        #expect(due.isEmpty)
         let id = UUIDText.upper([UInt8](repeating: 1, count: 16))
         let name = EventTraceQuery.EventName(lane: Lane(number: 1), id: id)
         let trace = try EventTraceQuery.traces(of: [name], on: bench.connection).values.first
@@ -108,9 +108,9 @@ import Testing
         let made = try insert(Self.event(1), daysAgo: 500, bench)
         try settle(made, .dead, daysAgo: 490, bench)
         _ = try DeliveryRepair.resend(made[0].id, now: bench.now - 100 * RetentionFixture.day, on: bench.connection)
-        let again = try DeliveryTable.due(
-            room: [made[0].endpoint: 1], lanes: Lane.all, now: bench.now, on: bench.connection)
-        try settle(again.deliveries, state, daysAgo: 100, bench)
+        let again = try DeliveryTable.dueInGroups(
+            room: [made[0].endpoint: 1], now: bench.now, on: bench.connection)
+        try settle(again, state, daysAgo: 100, bench)
         try bench.runRetention()
         #expect(try whole(bench) == ["01"])
         // Its first attempt went, it itself is shown with the second.

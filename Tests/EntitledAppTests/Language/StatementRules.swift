@@ -39,7 +39,7 @@ struct StatementText {
 
 /// What a statement may not do where tables are distributed by `lane` over the servers of a cluster.
 ///
-/// One Postgres takes all of them. A cluster refuses some, and asks each shard for others. Each fault says what is left to be done.
+/// One Postgres takes all of them. A cluster refuses some, and asks each shard for others.
 enum StatementFault: String, CaseIterable {
     /// R1: a distributed table is read for each row of a list of lanes, without `lane = ANY($n)` of its own.
     case lateral

@@ -8,7 +8,6 @@ enum DatabaseChecks {
     static let all = [
         Check("database.server") { context, connection in try server(context, connection) },
         Check("database.schema") { _, connection in try schema(connection) },
-        Check("database.cluster") { _, connection in try cluster(connection) },
         Check("database.days") { context, connection in try days(context, connection) },
     ]
 
@@ -59,12 +58,6 @@ enum DatabaseChecks {
         return [
             .ok("commits are durable; \(size(try row.int("bytes"))) on disk, \(connections) of \(most) connections")
         ]
-    }
-
-    private static func cluster(_ connection: PostgresConnection) throws -> [Finding] {
-        guard let state = try ClusterState.read(on: connection) else { return [] }
-        if let unfinished = state.unfinished { return [.warning(unfinished, nil)] }
-        return [.ok("the tables are distributed over \(state.shards ?? 0) shards on \(state.servers) servers")]
     }
 
     private static func schema(_ connection: PostgresConnection) throws -> [Finding] {

@@ -127,6 +127,10 @@ struct RemoteCommandTests {
             WITH made AS (
                 INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
                 SELECT 'old' || n, n * 1000 FROM generate_series(1, 250) n RETURNING *
+            ), kept AS (
+                -- Retention removes customers without anything.
+                INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms)
+                SELECT original_app_user_id, 'kept', 'yes', first_seen_ms FROM made
             )
             INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms)
             SELECT original_app_user_id, original_app_user_id, first_seen_ms FROM made

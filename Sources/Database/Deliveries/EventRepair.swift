@@ -27,7 +27,9 @@ package enum EventRepair {
 
     private static let keep = """
         SELECT octet_length(e.body) = 0 AS is_gone, e.type, e.app, e.environment,
-            EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane /* cluster: AND c.lane = $1 */ AND c.id = e.id) AS is_copy
+            EXISTS (
+                SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane /* cluster: AND c.lane = $1 */ AND c.id = e.id
+            ) AS is_copy
         FROM entitled.event e WHERE e.lane = $1 AND e.id = $2 FOR SHARE OF e
         """
 

@@ -25,7 +25,8 @@ package enum EventCopy {
         SELECT e.id, e.type, e.app, e.environment, e.sequence, e.body, d.endpoint,
             coalesce(p.disabled_reason, CASE WHEN p.id IS NULL THEN 'removed' END) AS disabled_reason,
             d.notification_seq IS NOT NULL AS is_notification
-        FROM entitled.delivery d LEFT JOIN entitled.event e ON e.lane = d.lane /* cluster: AND e.lane = $1 */ AND e.id = d.event
+        FROM entitled.delivery d
+        LEFT JOIN entitled.event e ON e.lane = d.lane /* cluster: AND e.lane = $1 */ AND e.id = d.event
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint AND p.removed_ms IS NULL
         WHERE d.lane = $1 AND d.id = $2
         """

@@ -12,7 +12,8 @@ enum PostedRepetitions {
     private static let forgetKeys = """
         DELETE FROM entitled.notification_key k USING unnest($1::uuid[], $2::text[], $3::int2[], $4::int8[], $5::int2[])
             AS t(key, app, environment, seq, lane)
-        WHERE k.lane = t.lane /* cluster: AND k.lane = ANY($5::int2[]) */ AND k.key = t.key AND k.app = t.app AND k.environment = t.environment AND k.seq = t.seq
+        WHERE k.lane = t.lane /* cluster: AND k.lane = ANY($5::int2[]) */ AND k.key = t.key AND k.app = t.app
+            AND k.environment = t.environment AND k.seq = t.seq
         """
 
     static func forget(_ notifications: [PendingNotification], on connection: PostgresConnection) throws {

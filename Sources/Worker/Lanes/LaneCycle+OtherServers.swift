@@ -14,13 +14,29 @@ extension LaneCycle {
     /// Whether the coordinator of a cluster says that a server is away, and the one that has these lanes answers.
     func isOfOtherServer(_ error: any Error, than lanes: [Lane], on connection: PostgresConnection) -> Bool {
         guard error.fault == .away, !error.isConnectionLost, !groups.isOne, let lane = lanes.first else { return false }
-        return (try? Fence.look(at: [lane], on: connection)) != nil
+        do {
+            _ = try Fence.look(at: [lane], on: connection)
+            return true
+        } catch {
+            // Whatever it fails for: nothing says that the lanes' own server answers, and the first error is the one that is told.
+            return false
+        }
     }
 
     /// Applies the rest of what failed together, in halves until what has to wait stands alone.
+    ///
+    /// - Parameter begun: when that began which failed.
     mutating func applyInHalves(
-        _ prepared: [DecodedNotification], _ woken: [PurchaseTable.DueWake], on connection: PostgresConnection
+        _ prepared: [DecodedNotification], _ woken: [PurchaseTable.DueWake], since begun: ContinuousClock.Instant,
+        on connection: PostgresConnection
     ) throws {
+        // A server that does not even refuse, as one whose host is off, takes a part of the time only.
+        let isSlow = ContinuousClock.now - begun > LaneCycle.searchTime
+        defer {
+            if isSlow, let lane = prepared.first?.pending.lane ?? woken.first?.key.lane {
+                rests.failed(groups.group(of: lane), of: groups, since: begun)
+            }
+        }
         // Those of a lane stay together, in their order, as long as they can.
         let sorted = prepared.sorted { ($0.pending.lane, $0.pending.seq) < ($1.pending.lane, $1.pending.seq) }
         var parts = LaneCycle.halves(sorted[...], woken[...])

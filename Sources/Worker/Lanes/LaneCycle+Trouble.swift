@@ -32,8 +32,8 @@ extension LaneCycle {
 
     private mutating func work(_ group: LaneTrouble.Group, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
-        var (pending, prepared) = ([PendingNotification](), [DecodedNotification]())
-        // The server that has the lanes answers.
+        var (pending, prepared, woken) = ([PendingNotification](), [DecodedNotification](), [PurchaseTable.DueWake]())
+        // Whether the server that has the lanes answered.
         var isRead = false
         do {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
@@ -42,7 +42,7 @@ extension LaneCycle {
             pending = try read(
                 group.lanes, eachAtMost: group.limit, isFullScan: isFullScan, isApart: true, on: connection
             ).filter { group.takes($0.seq, of: $0.lane) }
-            let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, on: connection)
+            woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, on: connection)
             isRead = true
             if !pending.isEmpty || !woken.isEmpty {
                 prepared = memory.prepare(pending, by: preparer)
@@ -55,7 +55,7 @@ extension LaneCycle {
             if isRead, isOfOtherServer(error, than: group.lanes, on: connection) {
                 trouble.succeeded(group, isDone: false, at: .now)
                 failed(error)
-                return try applyInHalves(prepared, [], on: connection)
+                return try applyInHalves(prepared, woken, since: begun, on: connection)
             }
             rest(group.lanes.first, after: error, since: begun)
             let fault = error.fault

@@ -84,7 +84,7 @@ extension LaneCycle {
             engine.giveBack(settled)
             if !settled.isEmpty { hold(settled, until: .now) }
             failed(error)
-            try applyInHalves(prepared, woken, on: connection)
+            try applyInHalves(prepared, woken, since: begun, on: connection)
             return true
         } catch {
             engine.giveBack(settled)

@@ -37,6 +37,8 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         case notMigrated
         case older(found: Int)
         case newer(found: Int)
+        /// The tables of a cluster are not all where this program needs them.
+        case misplaced
 
         package var description: String {
             switch self {
@@ -53,6 +55,8 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
             case .newer(let found):
                 "the database has schema \(found), which is newer than this program's \(SchemaVersion.current) and does not "
                     + "work with it: install the version of entitled that migrated it"
+            case .misplaced:
+                "the tables of the cluster are not all where this program needs them: run `entitled migrate`"
             }
         }
     }
@@ -69,5 +73,6 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         case .tooOld: throw Rejection.older(found: found.version)
         case .tooNew: throw Rejection.newer(found: found.version)
         }
+        guard try !connection.isCluster || Distribution.isWhole(on: connection) else { throw Rejection.misplaced }
     }
 }

@@ -39,7 +39,7 @@ package enum Distribution {
     package static let shards: ClosedRange<Int64> = 2...256
 
     /// What keeps a day, without what a cluster takes in no function of SQL: parameters in statements about distributed tables.
-    static let functions = """
+    package static let functions = """
         CREATE OR REPLACE FUNCTION entitled.day_need(least_seq bigint, end_seq bigint) RETURNS text LANGUAGE plpgsql STABLE
             SET search_path = pg_catalog, pg_temp
         AS $$
@@ -52,9 +52,41 @@ package enum Distribution {
         END $$;
         """
 
+    /// The number of the account that a purchase forms which another one goes on as, of its row in `purchase_identifier`.
+    private static let account = """
+        ('x' || encode(substr(sha256(convert_to(
+            app || '|' || environment || '|purchase ' || substr(identifier, 11), 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint
+        """
+
+    /// Notes in which lanes owners and accounts have purchases, as programs do from then on, and keeps programs away that do not.
+    package static let noting = """
+        DELETE FROM entitled.owner_lane;
+        DELETE FROM entitled.account_lane;
+        INSERT INTO entitled.owner_lane (owner, lane) SELECT DISTINCT owner, lane FROM entitled.purchase;
+        INSERT INTO entitled.account_lane (account, lane)
+        SELECT DISTINCT account, lane FROM (
+            SELECT account, lane FROM entitled.purchase WHERE account IS NOT NULL
+            UNION ALL
+            SELECT \(account), lane FROM entitled.purchase_identifier
+            WHERE identifier >= 'continues:' AND identifier < 'continues;'
+        ) AS found;
+        UPDATE entitled.schema_version SET oldest_program = greatest(oldest_program, \(SchemaVersion.oldestOnCluster))
+        WHERE version >= \(SchemaVersion.oldestOnCluster);
+        """
+
     /// Whether the lanes of this database lie on a cluster, so that tables that a migration made have to be placed.
     package static func isDistributed(on connection: PostgresConnection) throws -> Bool {
         try ClusterState.read(on: connection)?.shards != nil
+    }
+
+    private static let isNoted = """
+        SELECT EXISTS (
+            SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = to_regclass('entitled.owner_lane')) AS is_noted
+        """
+
+    /// Whether a cluster has what programs write of purchases on its coordinator, and with it what they wrote before.
+    static func isWhole(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(isNoted).one().bool("is_noted")
     }
 
     /// Places each table that is not where it belongs, and removes what an earlier run left of the tables as they were.

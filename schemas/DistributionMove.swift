@@ -40,15 +40,17 @@ struct DistributionMove {
         let bytes = sizes.reduce(0) { $0 + $1.bytes }
         try ClusterServers.check(for: bytes, on: connection)
         if isFirst { try prepareKeys() }
+        let notes = placed(.managed).contains("owner_lane")
         onEvent(.begun(tables: sizes.count, rows: sizes.reduce(0) { $0 + $1.rows }, bytes: bytes))
-        try begin(copied)
+        try begin(copied + (notes && !isFirst ? ["purchase", "purchase_identifier"] : []))
         do {
             let began = ContinuousClock.now
             try configure()
+            if notes { try connection.execute(script: Distribution.noting) }
             try copy(Dictionary(uniqueKeysWithValues: sizes.map { ($0.name, $0) }), of: bytes)
             try lockForGood(for: max(wait, ContinuousClock.now - began))
             try finish()
-            try commit()
+            try commit(ending: isFirst || notes)
             onEvent(.committed(took: ContinuousClock.now - began))
         } catch {
             _ = try? connection.query("ROLLBACK")
@@ -286,8 +288,8 @@ struct DistributionMove {
 
     /// Ends the sessions of the processes, too, which connect again and learn then that the database is a cluster: in the same
     /// message, so that both happen although this process is killed.
-    private func commit() throws {
-        guard isFirst else {
+    private func commit(ending sessions: Bool) throws {
+        guard sessions else {
             _ = try connection.query("COMMIT")
             return
         }

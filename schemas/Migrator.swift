@@ -170,9 +170,10 @@ package struct Migrator {
         _ = try connection.query(
             "INSERT INTO entitled.schema_version (version, name) VALUES ($1, $2)", [version, .text(migration.name)])
         if let oldest = migration.oldestProgram {
+            let least = connection.isCluster ? max(oldest, SchemaVersion.oldestOnCluster) : oldest
             _ = try connection.query(
                 "UPDATE entitled.schema_version SET oldest_program = $2 WHERE version = $1",
-                [version, .int8(Int64(oldest))])
+                [version, .int8(Int64(least))])
         }
         for step in migration.steps {
             _ = try connection.query(

@@ -12,6 +12,9 @@ package enum SchemaVersion {
     /// The oldest schema that this program works with.
     package static let oldest = Schemas.migrations.last { $0.isNeeded }?.version ?? 0
 
+    /// The oldest schema with which programs work on a cluster: those of before do not note where the purchases of an owner lie.
+    package static let oldestOnCluster = 48
+
     /// What a database says of its schema.
     package struct Found: Sendable, Equatable {
         package let version: Int

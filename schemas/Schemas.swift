@@ -187,6 +187,9 @@ package enum Schemas {
         Migration(
             version: 47, name: "diversion", sql: EmbeddedFile.text("v0047_diversion.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 48, name: "purchase_lanes", sql: EmbeddedFile.text("v0048_purchase_lanes.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

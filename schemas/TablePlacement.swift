@@ -42,7 +42,8 @@ package enum TablePlacement: String, Sendable, Equatable {
             .managed,
             [
                 "action", "history_look", "product", "customer", "app_user_id", "customer_attribute", "customer_note",
-                "account", "account_join", "account_due", "owner_setting", "owner_salt", "app_post", "sender",
+                "account", "account_join", "account_due", "account_lane", "owner_lane", "owner_setting", "owner_salt",
+                "app_post", "sender",
                 "endpoint", "endpoint_secret", "endpoint_health", "sealing_key", "api_key", "job", "rebuild",
                 "change_kind", "deletion",
                 "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt", "console_user",

@@ -1,4 +1,4 @@
--- The schema of entitled, version 47, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 48, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -589,6 +589,29 @@ CREATE TABLE entitled.account_due (
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_due TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.account_due TO entitled_api;
 GRANT SELECT ON entitled.account_due TO entitled_console;
+
+-- Lanes in which purchases of this account lie, or lay, and of the purchases that go on as others. Written on the
+-- coordinator of a cluster, together with the purchase; empty on one Postgres.
+CREATE TABLE entitled.account_lane (
+    -- As in account.
+    account bigint NOT NULL,
+    lane smallint NOT NULL,
+    CONSTRAINT account_lane_pkey PRIMARY KEY (account, lane)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_lane TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.account_lane TO entitled_api;
+GRANT SELECT ON entitled.account_lane TO entitled_console;
+
+-- Lanes in which purchases with this owner lie, or lay: a question about an owner asks only the servers that have them.
+-- Written on the coordinator of a cluster, together with the purchase; empty on one Postgres.
+CREATE TABLE entitled.owner_lane (
+    owner text COLLATE "C" NOT NULL,
+    lane smallint NOT NULL,
+    CONSTRAINT owner_lane_pkey PRIMARY KEY (owner, lane)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.owner_lane TO entitled_worker;
+GRANT SELECT, INSERT, DELETE ON entitled.owner_lane TO entitled_api;
+GRANT SELECT ON entitled.owner_lane TO entitled_console;
 
 -- The configured rules for owners, and since when: tokens that were signed at a time are judged by the rules of then.
 CREATE TABLE entitled.owner_setting (
@@ -1806,6 +1829,49 @@ BEGIN
 END
 $function$;
 GRANT EXECUTE ON FUNCTION entitled.facts_changed() TO PUBLIC;
+
+-- Waits until what other transactions wrote of these accounts can be read on all servers of the cluster, and keeps
+-- others waiting until this transaction has ended on all.
+CREATE OR REPLACE FUNCTION entitled.hold_accounts(accounts bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    number int;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN RETURN; END IF;
+    FOR number IN SELECT DISTINCT hashint8(a) FROM unnest(accounts) AS a ORDER BY 1 LOOP
+        PERFORM pg_advisory_xact_lock(4801, number);
+    END LOOP;
+END $function$;
+REVOKE ALL ON FUNCTION entitled.hold_accounts(bigint[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION entitled.hold_accounts(bigint[]) TO entitled_worker;
+GRANT EXECUTE ON FUNCTION entitled.hold_accounts(bigint[]) TO entitled_api;
+
+-- The same for owners: shared by transactions that give purchases to them, alone by those that must see all of these.
+CREATE OR REPLACE FUNCTION entitled.hold_owners(owners text[], is_shared boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    number int;
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN RETURN; END IF;
+    FOR number IN SELECT DISTINCT hashtext(o COLLATE "C") FROM unnest(owners) AS o ORDER BY 1 LOOP
+        IF is_shared THEN
+            PERFORM pg_advisory_xact_lock_shared(4802, number);
+        ELSE
+            PERFORM pg_advisory_xact_lock(4802, number);
+        END IF;
+    END LOOP;
+END $function$;
+REVOKE ALL ON FUNCTION entitled.hold_owners(text[], boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION entitled.hold_owners(text[], boolean) TO entitled_worker;
+GRANT EXECUTE ON FUNCTION entitled.hold_owners(text[], boolean) TO entitled_api;
 
 -- Creates the partition of a day and moves its rows from the default partition: made; there: it existed; crowded: the
 -- default partition has so many rows of the day that moving them would block ingest. Runs as the owner, because the

@@ -148,6 +148,9 @@ static const unsigned char v0046_change_kinds_sql[] = {
 static const unsigned char v0047_diversion_sql[] = {
 #embed "../../schemas/sql/v0047_diversion.sql"
 };
+static const unsigned char v0048_purchase_lanes_sql[] = {
+#embed "../../schemas/sql/v0048_purchase_lanes.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -211,6 +214,7 @@ static const struct {
     {"v0045_endpoint_changes.sql", v0045_endpoint_changes_sql, sizeof v0045_endpoint_changes_sql},
     {"v0046_change_kinds.sql", v0046_change_kinds_sql, sizeof v0046_change_kinds_sql},
     {"v0047_diversion.sql", v0047_diversion_sql, sizeof v0047_diversion_sql},
+    {"v0048_purchase_lanes.sql", v0048_purchase_lanes_sql, sizeof v0048_purchase_lanes_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

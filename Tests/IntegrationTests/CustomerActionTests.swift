@@ -355,6 +355,9 @@ import Testing
                     will_renew, version, updated_ms)
                 VALUES ($1, 'demo', 0, $2, $3, 'pro_monthly', true, 1, 1)
                 """, [.int2(other.lane.number), .text(other.originalTransactionID), .text(token)])
+            try ahead.query(
+                "INSERT INTO entitled.owner_lane (owner, lane) VALUES ($1, $2)",
+                [.text(token), .int2(other.lane.number)])
             let deleter = TestThread { try actions.delete(token, on: try database.connect(role: "entitled_worker")) }
             try database.untilBlocked()
             return deleter

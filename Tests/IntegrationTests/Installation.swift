@@ -64,8 +64,9 @@ final class Installation: Sendable {
     ) throws {
         self.cluster = try cluster ?? TestCluster.shared
         database = try made ?? self.cluster.makeMigratedDatabase()
-        let isDistributed = TestServers.wantedShards != nil
-        self.groups = isDistributed ? try LaneGroups.read(on: database.connect()) : groups
+        let found = try LaneGroups.read(on: database.connect())
+        let isDistributed = !found.isOne
+        self.groups = isDistributed ? found : groups
         if !isDistributed, !groups.isOne { try database.guardFourGroups() }
         verifier = SignedDataVerifier(
             trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))

@@ -24,6 +24,7 @@ import Worker
         try database.execute(
             "UPDATE entitled.purchase SET owner = 'kept' WHERE original_transaction_id = $1", [.text(moved)])
         try CustomerTable.make(["kept"], now: 1, on: try database.connect())
+        try database.execute("INSERT INTO entitled.owner_lane (owner, lane) SELECT 'kept', lane FROM entitled.purchase")
         try database.execute(
             """
             INSERT INTO entitled.action (kind, at_ms, actor, app_user_id)

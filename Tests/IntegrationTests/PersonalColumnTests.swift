@@ -53,6 +53,7 @@ struct PersonalColumnTests {
         notification: app header original_transaction_id !payload signature subtype type uuid
         notification_key: app key
         operator_key: hash hint id role user_name
+        owner_lane: !owner
         owner_salt: salt
         owner_setting: app restore_behavior
         process: host id role version

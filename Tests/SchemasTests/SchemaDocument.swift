@@ -25,8 +25,7 @@ struct SchemaDocument {
             "Customers",
             [
                 "customer", "app_user_id", "customer_attribute", "customer_note", "account", "account_join",
-                "account_due",
-                "owner_setting", "owner_salt", "app_post", "account_look",
+                "account_due", "account_lane", "owner_lane", "owner_setting", "owner_salt", "app_post", "account_look",
             ]
         ),
         ("Events and deliveries", ["event", "event_copy", "delivery", "attempt", "sender"]),

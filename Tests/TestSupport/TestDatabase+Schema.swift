@@ -21,6 +21,9 @@ extension TestCluster {
                 TestServers.followShards()
                 _ = try Distribution.distribute(over: shards, on: connection)
                 try close(template)
+            } else if let shards = ImitatedServers.wantedShards {
+                TestServers.followShards()
+                try ImitatedServers.imitate(shards, on: connection)
             }
             return template
         }

@@ -84,6 +84,8 @@ extension CustomerActions {
             _ = try settlement.settle(
                 claims.filter { kept[$0.key] != nil }, of: accounts, tells: false, by: origin, now: now,
                 on: connection)
+            // What was written meanwhile noted them once more.
+            try PurchaseLanes.remove(ids, on: connection)
             let theirs = Set(purchases)
             let former = Set(entries.flatMap(\.moved)).subtracting(theirs)
             let deletion = try DeletionTable.add(

@@ -142,8 +142,6 @@ struct PurchaseRedactor {
         DELETE FROM entitled.purchase_identifier WHERE identifier = ANY($1::text[]) AND app = $2 AND environment = $3
             AND original_transaction_id = $4 /* cluster: AND lane = $5::int2 */ RETURNING 1
         """
-    private static let isOwner = "SELECT 1 FROM entitled.purchase WHERE owner = $1 LIMIT 1"
-
     private func erase(
         _ subject: DeletionTable.Subject, of deletion: Int64, on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
@@ -217,8 +215,8 @@ struct PurchaseRedactor {
         guard let root = try CustomerTable.lock([owner], on: connection).first ?? nil,
             try CustomerTable.load([owner], on: connection)[owner]?.appUserIDs == [owner],
             try ActionTable.entries(naming: [owner], on: connection).isEmpty,
-            try connection.query(PurchaseRedactor.isOwner, [.text(owner)]).isEmpty
+            try PurchaseTable.owned(by: [owner], on: connection).isEmpty
         else { return }
-        _ = try CustomerTable.delete(root, on: connection)
+        try PurchaseLanes.remove(CustomerTable.delete(root, on: connection), on: connection)
     }
 }

@@ -83,6 +83,8 @@ package struct PurchaseRebuild {
         var wanted: [PurchaseRecord] = []
         var unfounded: [PurchaseKey] = []
         var unidentified: [(identifier: String, key: PurchaseKey)] = []
+        /// On a cluster, records that would not be found by their owners or accounts.
+        var unplaced: [PurchaseRecord] = []
         /// Ids that no customer has, and since when accounts give them, in ms.
         var nameless: Set<String> = []
         var since: [String: Int64] = [:]
@@ -105,6 +107,10 @@ package struct PurchaseRebuild {
         findings.unidentified = try unidentified(findings.purchases, on: connection)
         findings.page.differences += findings.unidentified.map { name, key in
             Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
+        }
+        findings.unplaced = try PurchaseLanes.unnoted(records.compactMap { $0 }, on: connection)
+        findings.page.differences += findings.unplaced.map {
+            Difference(subject: .purchase($0.key), member: "lane", found: nil, expected: .string($0.owner))
         }
         let joined = judged.ids.filter { account, _ in judged.first[account].map(keys.contains) ?? false }
         findings.since = joined.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: min) }
@@ -157,6 +163,7 @@ package struct PurchaseRebuild {
             findings.since.filter { findings.nameless.contains($0.key) }.merging(seen, uniquingKeysWith: min),
             on: connection)
         _ = try settlement.settle(claims, isWritten: true, tells: false, by: .worker, now: now, on: connection)
+        try PurchaseLanes.note(findings.unplaced, on: connection)
         try PurchaseTable.write(findings.wanted, now: now, on: connection)
         try PurchaseTable.remove(findings.unfounded, on: connection)
         try PurchaseTable.identify(findings.unidentified, on: connection)

@@ -5,15 +5,15 @@ import Subscriptions
 /// Accounts that a worker judges again soon, because customers became one or parted elsewhere: what joins customers holds these,
 /// and must not wait for accounts.
 package enum AccountDue {
-    private static let insert = """
-        INSERT INTO entitled.account_due (account) SELECT account FROM (
-            SELECT p.account FROM entitled.purchase p WHERE p.owner = ANY($1::text[])
-            UNION SELECT * FROM unnest($2::int8[])
-            UNION
-            SELECT p.account
-            FROM \(PurchaseKeys.unnest(from: 3))
-            JOIN entitled.purchase p ON \(PurchaseKeys.equal("p", from: 3))
-        ) AS found WHERE account IS NOT NULL AND account <> ALL($7::int8[])
+    private static let selectOwned = """
+        SELECT DISTINCT account FROM entitled.purchase
+        WHERE owner = ANY($1::text[]) AND account IS NOT NULL /* cluster: AND lane = ANY($2::int2[]) */
+        """
+
+    private static let selectMoved = """
+        SELECT DISTINCT p.account FROM \(PurchaseKeys.unnest)
+        JOIN entitled.purchase p ON \(PurchaseKeys.equal("p"))
+        WHERE p.account IS NOT NULL
         """
 
     /// Notes the accounts in which these ids have something, or had: all ids of customers who changed.
@@ -27,17 +27,30 @@ package enum AccountDue {
         let moved = Set(try ActionTable.entries(naming: ids.sorted(), on: connection).flatMap(\.moved)).filter {
             !$0.isGrant
         }.sorted { ($0.lane.number, $0.originalTransactionID) < ($1.lane.number, $1.originalTransactionID) }
-        _ = try connection.query(
-            insert,
-            [.texts(ids.sorted()), .int8s(joining.map(\.number).sorted())] + PurchaseKeys(moved).parameters
-                + [.int8s(judged.map(\.number).sorted())])
+        try PurchaseLanes.awaitGiven(to: ids.sorted(), on: connection)
+        var numbers = Set(joining.map(\.number))
+        if let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) {
+            for row in try connection.query(selectOwned, [.texts(ids.sorted())] + lanes) {
+                numbers.insert(try row.int("account"))
+            }
+        }
+        if !moved.isEmpty {
+            for row in try connection.query(selectMoved, PurchaseKeys(moved).parameters) {
+                numbers.insert(try row.int("account"))
+            }
+        }
+        try add(numbers.subtracting(judged.map(\.number)), on: connection)
     }
 
-    private static let insertAlone = "INSERT INTO entitled.account_due (account) SELECT * FROM unnest($1::int8[])"
+    private static let insert = "INSERT INTO entitled.account_due (account) SELECT * FROM unnest($1::int8[])"
 
     static func add(_ accounts: Set<AccountKey>, on connection: PostgresConnection) throws {
-        guard !accounts.isEmpty else { return }
-        _ = try connection.query(insertAlone, [.int8s(accounts.map(\.number).sorted())])
+        try add(Set(accounts.map(\.number)), on: connection)
+    }
+
+    private static func add(_ numbers: Set<Int64>, on connection: PostgresConnection) throws {
+        guard !numbers.isEmpty else { return }
+        _ = try connection.query(insert, [.int8s(numbers.sorted())])
     }
 
     private static let putOff = """

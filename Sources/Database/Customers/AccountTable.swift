@@ -48,6 +48,7 @@ package enum AccountTable {
     ) throws -> [AccountKey: State] {
         guard !accounts.isEmpty else { return [:] }
         var missing = Set(accounts.map(\.number))
+        try PurchaseLanes.hold(accounts: missing, on: connection)
         var states: [Int64: State] = [:]
         // One that was there may be removed before it could be locked.
         while !missing.isEmpty {
@@ -117,7 +118,8 @@ package enum AccountTable {
         "SELECT number FROM entitled.account WHERE number = ANY($1::int8[]) AND judges_activity"
 
     private static let selectMembers = """
-        SELECT \(columns) FROM entitled.purchase p WHERE p.account = ANY($1::int8[])
+        SELECT \(columns) FROM entitled.purchase p
+        WHERE p.account = ANY($1::int8[]) /* cluster: AND p.lane = ANY($2::int2[]) */
         """
 
     private static let selectPurchases = """
@@ -130,10 +132,17 @@ package enum AccountTable {
         of accounts: Set<AccountKey>, on connection: PostgresConnection
     ) throws -> [PurchaseKey: Member] {
         guard !accounts.isEmpty else { return [:] }
-        let numbers = accounts.map(\.number).sorted()
-        return try read(try connection.query(selectMembers, [.int8s(numbers)]), on: connection).filter { key, member in
+        return try members(of: Set(accounts.map(\.number)), on: connection).filter { key, member in
             member.claims == nil || accounts.contains(AccountKey(of: key, account: member.account))
         }
+    }
+
+    private static func members(
+        of numbers: Set<Int64>, on connection: PostgresConnection
+    ) throws -> [PurchaseKey: Member] {
+        guard let lanes = try PurchaseLanes.values(ofAccounts: numbers, on: connection) else { return [:] }
+        return try read(
+            try connection.query(selectMembers, [.int8s(numbers.sorted())] + lanes), on: connection)
     }
 
     /// The records of these purchases.
@@ -167,8 +176,7 @@ package enum AccountTable {
     /// The accounts with these numbers that have purchases.
     static func accounts(_ numbers: Set<Int64>, on connection: PostgresConnection) throws -> Set<AccountKey> {
         guard !numbers.isEmpty else { return [] }
-        let members = try read(try connection.query(selectMembers, [.int8s(numbers.sorted())]), on: connection)
-        return Set(members.map { AccountKey(of: $0, account: $1.account) })
+        return Set(try members(of: numbers, on: connection).map { AccountKey(of: $0, account: $1.account) })
     }
 
     private static let selectWithoutClaims = """
@@ -213,6 +221,9 @@ package enum AccountTable {
     static func write(_ written: [Written], now: Int64, on connection: PostgresConnection) throws {
         guard !written.isEmpty else { return }
         let places = PurchaseKeys(written.map(\.key)).parameters
+        try PurchaseLanes.note(
+            Set(written.map { PurchaseLanes.OwnerPlace(owner: $0.owner, lane: $0.key.lane) }),
+            Set(written.map { PurchaseLanes.AccountPlace(of: $0.key, account: $0.claims.account) }), on: connection)
         if written.count > 1 {
             for part in connection.laneGroups.split(written, by: \.key.lane) {
                 _ = try connection.query(holdPurchases, PurchaseKeys(part.elements.map(\.key)).parameters)

@@ -346,6 +346,7 @@ package enum CustomerTable {
     package static func delete(_ root: LockedCustomer, on connection: PostgresConnection) throws -> [String] {
         let ids = try connection.query(deleteIDs, [.text(root.originalAppUserID)]).map { try $0.text("id") }
         _ = try connection.query(deleteCustomer, [.text(root.originalAppUserID)])
+        try PurchaseLanes.awaitGiven(to: ids, on: connection)
         return ids.sorted()
     }
 }

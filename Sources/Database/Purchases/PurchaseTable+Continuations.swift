@@ -6,13 +6,20 @@ import Subscriptions
 /// by what identifies it.
 extension PurchaseTable {
     /// What identifies a purchase beside its own ids; no id of Apple's looks like this.
-    static func continuation(of originalTransactionID: String) -> String { "continues:\(originalTransactionID)" }
+    static func continuation(of originalTransactionID: String) -> String { continues + originalTransactionID }
+
+    /// The original transaction id that `continuation` was given; nil for any other name.
+    static func continued(by name: String) -> String? {
+        name.hasPrefix(continues) ? String(name.dropFirst(continues.count)) : nil
+    }
+
+    private static let continues = "continues:"
 
     private static let selectContinuing = """
         SELECT t.place, i.original_transaction_id FROM unnest($1::text[], $2::text[], $3::int2[], $4::int4[])
             AS t(identifier, app, environment, place)
         JOIN entitled.purchase_identifier i ON i.identifier = t.identifier AND i.app = t.app
-            AND i.environment = t.environment
+            AND i.environment = t.environment /* cluster: AND i.lane = ANY($5::int2[]) */
         """
 
     /// Those of these purchases that are over because they are known to go on as another one.
@@ -21,12 +28,14 @@ extension PurchaseTable {
     ) throws -> Set<PurchaseKey> {
         guard !purchases.isEmpty else { return [] }
         let keys = purchases.map(\.key)
+        let accounts = Set(keys.map { AccountKey(of: $0, account: nil).number })
+        guard let lanes = try PurchaseLanes.values(ofAccounts: accounts, on: connection) else { return [] }
         let rows = try connection.query(
             selectContinuing,
             [
                 .texts(keys.map { continuation(of: $0.originalTransactionID) }), .texts(keys.map(\.app)),
                 .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
-            ])
+            ] + lanes)
         let pairs = try rows.compactMap { row -> (former: Purchase, key: PurchaseKey)? in
             let place = Int(try row.int("place"))
             guard purchases.indices.contains(place) else { return nil }

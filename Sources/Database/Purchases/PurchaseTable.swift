@@ -97,6 +97,8 @@ package enum PurchaseTable {
         _ owners: [(key: PurchaseKey, owner: String)], now: Int64, on connection: PostgresConnection
     ) throws {
         guard !owners.isEmpty else { return }
+        try PurchaseLanes.note(
+            Set(owners.map { PurchaseLanes.OwnerPlace(owner: $0.owner, lane: $0.key.lane) }), [], on: connection)
         _ = try connection.query(
             setOwner, PurchaseKeys(owners.map(\.key)).parameters + [.texts(owners.map(\.owner)), .int8(now)])
     }
@@ -130,13 +132,15 @@ package enum PurchaseTable {
     }
 
     private static let selectOwned = """
-        SELECT app, environment, original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])
+        SELECT app, environment, original_transaction_id FROM entitled.purchase
+        WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
         ORDER BY app, environment, original_transaction_id
         """
 
     /// The purchases that are owned under these ids.
     package static func owned(by ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
-        try connection.query(selectOwned, [.texts(ids)]).map { try PurchaseKey($0) }
+        guard let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) else { return [] }
+        return try connection.query(selectOwned, [.texts(ids)] + lanes).map { try PurchaseKey($0) }
     }
 
     private static let identify = """
@@ -154,6 +158,7 @@ package enum PurchaseTable {
             ($0.key.lane, $0.key.originalTransactionID, $0.key.app, $0.key.environment.code)
                 < ($1.key.lane, $1.key.originalTransactionID, $1.key.app, $1.key.environment.code)
         }
+        try PurchaseLanes.note(records, on: connection)
         var owners: [PurchaseKey: String] = [:]
         let rows = try connection.query(
             upsert,
@@ -181,6 +186,7 @@ package enum PurchaseTable {
         _ identifiers: [(identifier: String, key: PurchaseKey)], on connection: PostgresConnection
     ) throws {
         guard !identifiers.isEmpty else { return }
+        try PurchaseLanes.note(continuations: identifiers, on: connection)
         // In order, so that two workers with the same id wait instead of deadlocking.
         let sorted = identifiers.sorted { ($0.identifier, $0.key.app) < ($1.identifier, $1.key.app) }
         _ = try connection.query(

@@ -34,7 +34,8 @@ package enum CustomerQuery {
 
     private static let purchases = """
         SELECT p.app, p.environment, p.original_transaction_id, p.updated_ms FROM entitled.purchase p
-        WHERE p.owner = ANY($1::text[]) ORDER BY p.updated_ms DESC, p.original_transaction_id
+        WHERE p.owner = ANY($1::text[]) /* cluster: AND p.lane = ANY($3::int2[]) */
+        ORDER BY p.updated_ms DESC, p.original_transaction_id LIMIT $2
         """
 
     /// Whom an id names that an operator gave: every command asks here. An app user id, an alias or an app account token; a
@@ -77,9 +78,8 @@ package enum CustomerQuery {
         guard let customer = try CustomerTable.load([id], on: connection)[id] else { return nil }
         var keys: [PurchaseKey] = []
         var lastSeen = customer.firstSeen
-        for row in try connection.query(purchases, [.texts(customer.appUserIDs)]) {
-            keys.append(
-                try PurchaseKey(row))
+        for row in try purchases(ofOwners: customer.appUserIDs, limit: nil, on: connection) {
+            keys.append(try PurchaseKey(row))
             lastSeen = max(lastSeen, try row.int("updated_ms"))
         }
         let isCut = keys.count > limits?.purchases ?? .max
@@ -110,9 +110,16 @@ package enum CustomerQuery {
 
     /// The purchases that these ids own, those that changed last first.
     package static func purchases(
-        ofOwners ids: [String], atMost limit: Int, on connection: PostgresConnection
+        ofOwners ids: [String], atMost limit: Int?, on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
-        try connection.query("\(purchases) LIMIT $2", [.texts(ids), .int8(Int64(limit))]).map { try PurchaseKey($0) }
+        try purchases(ofOwners: ids, limit: limit.map { Int64($0) }, on: connection).map { try PurchaseKey($0) }
+    }
+
+    private static func purchases(
+        ofOwners ids: [String], limit: Int64?, on connection: PostgresConnection
+    ) throws -> [PostgresRow] {
+        guard let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) else { return [] }
+        return Array(try connection.query(purchases, [.texts(ids), .int8(limit)] + lanes))
     }
 
     /// The hash tells customers of one instant apart.

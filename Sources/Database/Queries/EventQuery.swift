@@ -52,12 +52,8 @@ package enum EventQuery {
         ///
         /// - Parameter limit: purchases, and the newest actions, that are looked at; nil: all.
         package init(customer ids: [String], atMost limit: Int? = nil, on connection: PostgresConnection) throws {
-            let rows = try connection.query(
-                """
-                SELECT original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])
-                ORDER BY updated_ms DESC LIMIT $2
-                """, [.texts(ids), .int8(limit.map { Int64($0) })])
-            originalTransactionIDs = Set(try rows.map { try $0.text("original_transaction_id") })
+            originalTransactionIDs = Set(
+                try CustomerQuery.purchases(ofOwners: ids, atMost: limit, on: connection).map(\.originalTransactionID))
             for action in try ActionTable.entries(naming: ids, atMost: limit, on: connection) {
                 for key in action.transfers {
                     names.insert(EventTraceQuery.EventName(lane: key.lane, id: action.event(about: key).id))

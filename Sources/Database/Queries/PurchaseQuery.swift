@@ -159,18 +159,22 @@ package enum PurchaseQuery {
         p.owner = ANY($1::text[]) AND p.app <> $2 AND ($3::text IS NULL OR p.original_transaction_id = $3)
         """
     private static let selectBought = """
-        SELECT p.app, p.environment, p.original_transaction_id FROM entitled.purchase p WHERE \(isBought)
+        SELECT p.app, p.environment, p.original_transaction_id FROM entitled.purchase p
+        WHERE \(isBought) /* cluster: AND p.lane = ANY($5::int2[]) */
         ORDER BY p.original_transaction_id, p.app, p.environment LIMIT $4
         """
     private static let countBought = """
-        SELECT count(*) FROM (SELECT FROM entitled.purchase p WHERE \(isBought) LIMIT $4) bought
+        SELECT count(*) FROM (
+            SELECT FROM entitled.purchase p WHERE \(isBought) /* cluster: AND p.lane = ANY($5::int2[]) */ LIMIT $4
+        ) bought
         """
     private static let selectScopes = """
-        SELECT DISTINCT p.app, p.environment FROM entitled.purchase p WHERE \(isBought) ORDER BY 1, 2
+        SELECT DISTINCT p.app, p.environment FROM entitled.purchase p
+        WHERE \(isBought) /* cluster: AND p.lane = ANY($5::int2[]) */ ORDER BY 1, 2 LIMIT $4
         """
 
-    private static func values(_ owners: [String], _ only: String?) -> [PostgresValue] {
-        [.texts(owners), .text(Grant.app), .text(only)]
+    private static func values(_ owners: [String], _ only: String?, _ limit: Int64?) -> [PostgresValue] {
+        [.texts(owners), .text(Grant.app), .text(only), .int8(limit)]
     }
 
     /// Purchases that a customer bought, and how many there are.
@@ -182,10 +186,11 @@ package enum PurchaseQuery {
     package static func bought(
         by owners: [String], only: String?, atMost limit: Int, countedTo most: Int64, on connection: PostgresConnection
     ) throws -> (keys: [PurchaseKey], count: Int64) {
-        let keys = try connection.query(selectBought, values(owners, only) + [.int8(Int64(limit))]).map {
+        guard let lanes = try PurchaseLanes.values(ofOwners: owners, on: connection) else { return ([], 0) }
+        let keys = try connection.query(selectBought, values(owners, only, Int64(limit)) + lanes).map {
             try PurchaseKey($0)
         }
-        let count = try connection.query(countBought, values(owners, only) + [.int8(most)]).one()
+        let count = try connection.query(countBought, values(owners, only, most) + lanes).one()
         return (keys, try count.int("count"))
     }
 
@@ -193,20 +198,23 @@ package enum PurchaseQuery {
     package static func scopes(
         of owners: [String], only: String?, on connection: PostgresConnection
     ) throws -> [AppScope] {
-        try connection.query(selectScopes, values(owners, only)).map { try AppScope($0) }
+        guard let lanes = try PurchaseLanes.values(ofOwners: owners, on: connection) else { return [] }
+        return try connection.query(selectScopes, values(owners, only, nil) + lanes).map { try AppScope($0) }
     }
 
-    private static let isTogether = """
-        p.account IS NOT NULL AND p.account = (
-            SELECT o.account FROM entitled.purchase o
-            WHERE o.lane = $1 AND o.original_transaction_id = $2 AND o.app = $3 AND o.environment = $4)
+    private static let selectAccount = """
+        SELECT account FROM entitled.purchase
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
         """
     private static let selectTogether = """
-        SELECT p.app, p.environment, p.original_transaction_id FROM entitled.purchase p WHERE \(isTogether)
-        ORDER BY p.original_transaction_id <> $2, p.original_transaction_id LIMIT $5
+        SELECT p.app, p.environment, p.original_transaction_id FROM entitled.purchase p
+        WHERE p.account = $1 /* cluster: AND p.lane = ANY($4::int2[]) */
+        ORDER BY p.original_transaction_id <> $2, p.original_transaction_id LIMIT $3
         """
     private static let countTogether = """
-        SELECT count(*) FROM (SELECT FROM entitled.purchase p WHERE \(isTogether) LIMIT $5) bought
+        SELECT count(*) FROM (
+            SELECT FROM entitled.purchase p WHERE p.account = $1 /* cluster: AND p.lane = ANY($3::int2[]) */ LIMIT $2
+        ) bought
         """
 
     /// A purchase first, with others that the same Apple account bought, and how many these are together.
@@ -216,10 +224,14 @@ package enum PurchaseQuery {
         let place: [PostgresValue] = [
             .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
         ]
-        let keys = try connection.query(selectTogether, place + [.int8(Int64(limit))]).map { try PurchaseKey($0) }
         // One of no account is alone.
-        guard !keys.isEmpty else { return ([key], 1) }
-        let count = try connection.query(countTogether, place + [.int8(most)]).one()
+        guard let account = try connection.query(selectAccount, place).first?.optionalInt("account"),
+            let lanes = try PurchaseLanes.values(ofAccounts: [account], on: connection)
+        else { return ([key], 1) }
+        let keys = try connection.query(
+            selectTogether, [.int8(account), .text(key.originalTransactionID), .int8(Int64(limit))] + lanes
+        ).map { try PurchaseKey($0) }
+        let count = try connection.query(countTogether, [.int8(account), .int8(most)] + lanes).one()
         return (keys, try count.int("count"))
     }
 }

@@ -77,7 +77,8 @@ package struct SubscriberQuery: Sendable {
         LEFT JOIN entitled.purchase_snapshot s ON s.lane = p.lane
             AND s.original_transaction_id = p.original_transaction_id AND s.app = p.app
             AND s.environment = p.environment AND s.version = p.version AND s.updated_ms = p.updated_ms
-        WHERE p.owner = ANY($1::text[])
+            /* cluster: AND s.lane = ANY($2::int2[]) */
+        WHERE p.owner = ANY($1::text[]) /* cluster: AND p.lane = ANY($2::int2[]) */
         """
 
     /// A purchase without a snapshot that fits.
@@ -105,8 +106,8 @@ package struct SubscriberQuery: Sendable {
             }
             found[place] = customer
         }
-        if !owners.isEmpty {
-            for row in try connection.read(SubscriberQuery.selectOwned, [.texts(Array(owners.keys))]) {
+        if !owners.isEmpty, let lanes = try PurchaseLanes.values(ofOwners: owners.keys, on: connection) {
+            for row in try connection.read(SubscriberQuery.selectOwned, [.texts(Array(owners.keys))] + lanes) {
                 for place in owners[try row.text("owner")] ?? [] {
                     guard var customer = found[place] else { continue }
                     try add(row, at: place, to: &customer, &missing)

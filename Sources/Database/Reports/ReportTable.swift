@@ -95,9 +95,14 @@ package enum ReportTable {
         """
         DELETE FROM entitled.\(table) r USING \(PurchaseKeys.unnest)
         WHERE \(PurchaseKeys.equal("r"))
-            /* cluster: for: */AND r::text NOT IN (
+            AND r::text /* cluster: <> ALL($5::text[]) for: */NOT IN (
                 SELECT g::text FROM json_populate_recordset(NULL::entitled.\(table), $5::text::json) g)/* end */
         """
+    }
+
+    /// The rows as text, for a server of a cluster: only the coordinator makes rows of a document.
+    private static func texts(_ table: String) -> String {
+        "SELECT g::text AS row FROM json_populate_recordset(NULL::entitled.\(table), $1::text::json) g"
     }
 
     private static func insert(_ table: String) -> String {
@@ -156,7 +161,10 @@ package enum ReportTable {
         _ table: String, of contents: [Content], by rows: [JSON], on connection: PostgresConnection
     ) throws {
         let document = PostgresValue.text(JSON.array(rows).text)
-        _ = try connection.query(delete(table), places(contents.map(\.due)) + [document])
+        let kept =
+            try connection.isCluster
+            ? .texts(connection.query(texts(table), [document]).map { try $0.text("row") }) : document
+        _ = try connection.query(delete(table), places(contents.map(\.due)) + [kept])
         _ = try connection.query(insert(table), [document])
     }
 

@@ -22,7 +22,7 @@ struct EmptyCustomerCleaner {
             AND NOT EXISTS (SELECT FROM entitled.app_user_id o
                 WHERE o.original_app_user_id = \(customer).original_app_user_id AND o.id <> \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.customer_attribute WHERE app_user_id = \(id).id)
-            /* cluster: for: */AND NOT EXISTS (SELECT FROM entitled.purchase WHERE owner = \(id).id)/* end */
+            AND NOT EXISTS (SELECT FROM /* cluster: entitled.owner_lane for: */entitled.purchase/* end */ WHERE owner = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.action WHERE app_user_id = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.action WHERE other = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.account_join WHERE one = \(id).id)
@@ -48,9 +48,6 @@ struct EmptyCustomerCleaner {
         """
     }
 
-    /// Apart on a cluster, where purchases lie elsewhere than customers.
-    private static let owners = "SELECT DISTINCT owner FROM entitled.purchase WHERE owner = ANY($1::text[])"
-
     /// A statement of its own: it sees what was committed before the rows were locked.
     private static func delete(_ notes: String) -> String {
         """
@@ -73,15 +70,9 @@ struct EmptyCustomerCleaner {
         return try connection.transaction {
             _ = try connection.query("SELECT \(Durability.setting)")
             let notes = try EmptyCustomerCleaner.notes(on: connection)
-            var ids = try connection.query(
+            let ids = try connection.query(
                 EmptyCustomerCleaner.lock(notes), [.text(blocks.start), .text(blocks.end), .int8(limit)]
             ).map { try $0.text("original_app_user_id") }
-            if connection.isCluster {
-                let owners = try connection.query(EmptyCustomerCleaner.owners, [.texts(ids)]).map {
-                    try $0.text("owner")
-                }
-                ids.removeAll(where: Set(owners).contains)
-            }
             guard !ids.isEmpty else { return 0 }
             return try connection.query(
                 EmptyCustomerCleaner.delete(notes), [.texts(ids), .texts(ids), .int8(limit)]

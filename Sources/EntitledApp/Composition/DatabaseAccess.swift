@@ -198,7 +198,7 @@ extension DatabaseRole.Rejection {
     /// Whether a migration ends it. `run` migrates its private Postgres by itself, before it serves.
     fileprivate var isMigratable: Bool {
         switch self {
-        case .notMigrated, .older: true
+        case .notMigrated, .older, .misplaced: true
         case .wrongRole, .roleNotTaken, .newer: false
         }
     }

@@ -105,15 +105,17 @@ import Testing
     /// What calls of apps and backends add to, what the process has seen of the database, and what it says of itself.
     private static let calls: Set = [
         "database_sighting",
-        "account", "account_due", "account_join", "account_look", "action", "app_post", "app_user_id", "customer",
+        "account", "account_due", "account_join", "account_lane", "account_look", "action", "app_post", "app_user_id",
+        "customer",
         "customer_attribute",
         "deletion", "deletion_id", "deletion_purchase", "delivery", "event", "fact", "jws_header", "notification",
-        "notification_key", "pending", "process", "purchase",
+        "notification_key", "owner_lane", "pending", "process", "purchase",
         "purchase_fold", "purchase_identifier", "purchase_snapshot",
     ]
     /// What they remove from: customers who are joined or deleted, what accounts joined, and what is folded anew.
     private static let removals: Set = [
-        "account", "account_join", "app_user_id", "customer", "customer_attribute", "customer_note", "purchase_fold",
+        "account", "account_join", "app_user_id", "customer", "customer_attribute", "customer_note", "owner_lane",
+        "purchase_fold",
     ]
 
     @Test func `the role of the api writes only what calls change, and reads no secret`() throws {

@@ -53,8 +53,6 @@ enum StatementExceptions {
             rows: unnamed
         Customers/Export/PurchaseExport
             rows: unnamed
-        Database/Customers/AccountDue
-            insert: local
         Database/Deliveries/DeliveryOrder
             oldest: local
         Database/Deliveries/DeliveryRepair
@@ -98,8 +96,6 @@ enum StatementExceptions {
     /// What operators ask, or is asked by a customer, an identifier or a time: on a cluster every shard answers, which is slower there, and
     /// right. Statements of one kind of fault only.
     private static let asked = """
-        Customers/Deletion/PurchaseRedactor
-            isOwner: everyLane
         Customers/Export/PurchaseExport
             identifiers: everyLane
         Customers/Export/StoredNotifications
@@ -114,7 +110,6 @@ enum StatementExceptions {
         Database/Bulk/NotificationBulk
             waiting: everyLane
         Database/Changes/ChangeVersions
-            ids: everyLane
             purchases: everyLane
         Database/Cluster/ClusterMember
             list: everyLane
@@ -124,7 +119,6 @@ enum StatementExceptions {
             select: everyLane
             selectDue: everyLane
         Database/Customers/AccountTable
-            selectMembers: everyLane
             selectWithoutClaims: everyLane
         Database/Deliveries/DeliveryOrder
             count: everyLane
@@ -158,33 +152,20 @@ enum StatementExceptions {
             counted: everyLane
         Database/Purchases/PurchaseFoldTable
             selectNext: everyLane
-        Database/Purchases/PurchaseTable
-            selectOwned: everyLane
-        Database/Purchases/PurchaseTable+Continuations
-            selectContinuing: joined
         Database/Purchases/StatusPollTable
             count: everyLane
             select: everyLane
         Database/Queries/CustomerQuery
             owners: everyLane
-            purchases: everyLane
         Database/Queries/EventQuery
             all: everyLane
-            rows: everyLane
         Database/Queries/OverviewQuery
             newest: everyLane
             owned: everyLane
         Database/Queries/PurchaseQuery
-            countBought: everyLane
-            countTogether: everyLane
             find: everyLane
             findEach: everyLane
             select: everyLane
-            selectBought: everyLane
-            selectScopes: everyLane
-            selectTogether: everyLane
-        Database/Queries/SubscriberQuery
-            selectOwned: everyLane
         Database/Queries/WaitingPurchase
             select: everyLane
         Database/Refunds/RefundRequestTable
@@ -200,8 +181,6 @@ enum StatementExceptions {
             deliveries: everyLane
         Duties/Replay/EventScan
             columns: everyLane
-        Duties/Retention/EmptyCustomerCleaner
-            owners: everyLane
         Duties/Retention/NotificationDeliveryCleaner
             tally: everyLane
         EntitledApp/Doctor/Checks/ClockChecks

@@ -59,8 +59,10 @@ package enum SchemaVersion {
     package static func find(on connection: PostgresConnection) throws -> Found? {
         guard let version = try read(on: connection) else { return nil }
         guard version > current else {
+            let oldest = Schemas.migrations.last { $0.version == version }?.oldestProgram
             return Found(
-                version: version, oldestProgram: Schemas.migrations.last { $0.version == version }?.oldestProgram)
+                version: version,
+                oldestProgram: connection.isCluster ? oldest.map { max($0, oldestOnCluster) } : oldest)
         }
         let rows = try connection.query(
             "SELECT oldest_program::int8 FROM entitled.schema_version WHERE version = $1", [.int8(Int64(version))])

@@ -31,6 +31,9 @@ struct DistributionMoveTests {
                 SELECT lane, 'demo', 0, purchase, gen_random_uuid(), 1, i, seq, 'p' FROM n;
                 INSERT INTO entitled.purchase_identifier (lane, app, environment, original_transaction_id, identifier)
                 SELECT lane, 'demo', 0, purchase, purchase FROM n;
+                INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, account, product_id,
+                    will_renew, version, updated_ms)
+                SELECT lane, 'demo', 0, purchase, 'o' || i / 2, i / 2, 'pro', true, 1, 1 FROM n;
                 INSERT INTO entitled.event (lane, id, type, app, environment, original_transaction_id, created_ms, body)
                 SELECT lane, gen_random_uuid(), 'RENEWAL', 'demo', 0, purchase, i, 'b' FROM n;
                 INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, next_ms, created_ms)
@@ -49,8 +52,49 @@ struct DistributionMoveTests {
 
     private static let filled = [
         "app_user_id", "attempt", "customer", "customer_note", "delivery", "event", "fact", "jws_header", "lane",
-        "notification", "notification_key", "pending", "purchase_identifier",
+        "notification", "notification_key", "pending", "purchase", "purchase_identifier",
     ]
+
+    /// What the coordinator notes of these purchases: two of them have each owner and account, in two lanes.
+    private static let expectedNotes = ["600 301", "600 301"]
+
+    private func notes(_ database: TestDatabase) throws -> [String] {
+        try database.texts(
+            "SELECT count(*) || ' ' || count(DISTINCT owner) FROM entitled.owner_lane"
+                + " UNION ALL SELECT count(*) || ' ' || count(DISTINCT account) FROM entitled.account_lane")
+    }
+
+    private func oldestProgram(_ database: TestDatabase) throws -> Int {
+        Int(
+            try database.count(
+                "SELECT oldest_program::int8 FROM entitled.schema_version ORDER BY version DESC LIMIT 1"))
+    }
+
+    @Test func `a cluster of before notes where its purchases lie, and ends the sessions of its processes`() throws {
+        let database = try makeDatabase()
+        _ = try Distribution.distribute(over: 4, on: database.connect())
+        let expected = try notes(database)
+        // As a version left it that had neither table.
+        let connection = try database.connect()
+        for name in ["owner_lane", "account_lane"] {
+            try connection.query("SELECT undistribute_table('entitled.\(name)')")
+            try connection.query("DELETE FROM entitled.\(name)")
+        }
+        try connection.query("UPDATE entitled.schema_version SET oldest_program = 26 WHERE version >= 48")
+        #expect(throws: DatabaseRole.Rejection.misplaced) {
+            try DatabaseRole.worker.check(database.connect(role: "entitled_worker"))
+        }
+        let old = try database.connect(role: "entitled_worker")
+        let other = try PostgresConnection(PostgresTarget(url: database.url))
+        #expect(try Distribution.distribute(over: nil, on: other) == .placed(2, shards: 4))
+        #expect(try notes(database) == expected)
+        #expect(try oldestProgram(database) == SchemaVersion.oldestOnCluster)
+        #expect(throws: PostgresError.self) { try old.query("SELECT 1") }
+        try DatabaseRole.worker.check(database.connect(role: "entitled_worker"))
+        // A program of before finds itself too old.
+        let found = try #require(try SchemaVersion.find(on: database.connect()))
+        #expect(SchemaVersion.fit(found, current: 47) == .tooNew)
+    }
 
     /// The rows of each table, in a number.
     private func rows(_ database: TestDatabase) throws -> [String: String] {
@@ -87,6 +131,9 @@ struct DistributionMoveTests {
             try database.count(
                 "SELECT count(*) FROM pg_trigger WHERE tgrelid = 'entitled.fact'::regclass AND tgname LIKE 'facts%'")
                 == 0)
+        // Where purchases lie is noted with the move, and programs that do not note it are kept away.
+        #expect(try notes(database) == Self.expectedNotes)
+        #expect(try oldestProgram(database) == SchemaVersion.oldestOnCluster)
         // An identity goes on where it was.
         let note =
             "INSERT INTO entitled.customer_note (app_user_id, author, made_ms, text) VALUES ('p1', 'a', 1, 't') RETURNING id"

@@ -31,6 +31,7 @@ DECLARE
     number int;
 BEGIN
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN RETURN; END IF;
+    IF cardinality(accounts) > 2000 THEN RAISE EXCEPTION 'too many accounts for one call' USING ERRCODE = '54000'; END IF;
     FOR number IN SELECT DISTINCT hashint8(a) FROM unnest(accounts) AS a ORDER BY 1 LOOP
         PERFORM pg_advisory_xact_lock(4801, number);
     END LOOP;
@@ -43,6 +44,7 @@ DECLARE
     number int;
 BEGIN
     IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN RETURN; END IF;
+    IF cardinality(owners) > 2000 THEN RAISE EXCEPTION 'too many owners for one call' USING ERRCODE = '54000'; END IF;
     FOR number IN SELECT DISTINCT hashtext(o COLLATE "C") FROM unnest(owners) AS o ORDER BY 1 LOOP
         IF is_shared THEN
             PERFORM pg_advisory_xact_lock_shared(4802, number);

@@ -43,7 +43,10 @@ extension CustomerActions {
         on connection: PostgresConnection
     ) throws -> Deletion {
         try holding(
-            { try belongings(of: try ids(of: id, on: connection), on: connection) }, on: connection
+            { try belongings(of: try ids(of: id, on: connection), on: connection) },
+            // What a server has not committed yet, though the coordinator has, keeps its lane from this.
+            and: { try PurchaseLanes.lanes(ofOwners: try ids(of: id, on: connection), on: connection) },
+            on: connection
         ) { purchases in
             try settlement.hold(purchases.filter { !$0.isGrant }, on: connection)
             let (root, time) = try lock(id, on: connection)
@@ -78,12 +81,7 @@ extension CustomerActions {
                     digest: digest)
                 return (key: key, owner: owner)
             }
-            try CustomerTable.makeOfAccounts(Set(owners.map(\.owner)), now: now, on: connection)
-            let claims = try assign(owners, number, now: now, on: connection)
-            let kept = try AccountTable.members(Array(claims.keys), on: connection)
-            _ = try settlement.settle(
-                claims.filter { kept[$0.key] != nil }, of: accounts, tells: false, by: origin, now: now,
-                on: connection)
+            try give(owners, accounts, number, now: now, on: connection)
             // What was written meanwhile noted them once more.
             try PurchaseLanes.remove(ids, on: connection)
             let theirs = Set(purchases)
@@ -95,6 +93,18 @@ extension CustomerActions {
                 action: action, number: number, by: origin, now: now, on: connection)
             return Deletion(id: deletion, appUserIDs: ids, purchases: purchases)
         }
+    }
+
+    /// Gives purchases to their anonymous owners, and has the accounts judged.
+    private func give(
+        _ owners: [(key: PurchaseKey, owner: String)], _ accounts: Set<AccountKey>, _ number: Int64, now: Int64,
+        on connection: PostgresConnection
+    ) throws {
+        try CustomerTable.makeOfAccounts(Set(owners.map(\.owner)), now: now, on: connection)
+        let claims = try assign(owners, number, now: now, on: connection)
+        let kept = try AccountTable.members(Array(claims.keys), on: connection)
+        _ = try settlement.settle(
+            claims.filter { kept[$0.key] != nil }, of: accounts, tells: false, by: origin, now: now, on: connection)
     }
 
     /// What is owned under these ids: by its record, or by what was posted and is not applied yet.

@@ -26,6 +26,10 @@ extension CustomerActions {
             try settlement.hold(purchases, on: connection)
             let found = try lock([to, from], on: connection)
             guard let source = found.last else { throw Rejection.unknown(from) }
+            // What a server commits later than the coordinator is seen once the customers are locked.
+            if connection.isCluster, Set(try self.purchases(of: from, only, apps, on: connection)) != Set(purchases) {
+                throw Overtaken()
+            }
             if source == found.first { return Transfer(purchases: [], events: []) }
             if found.first == nil {
                 guard makesCustomer else { throw Rejection.unknown(to) }

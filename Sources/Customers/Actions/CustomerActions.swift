@@ -80,12 +80,12 @@ package struct CustomerActions: Sendable {
     ///   - purchases: the purchases that the action moves, read without a lock.
     ///   - body: what is done while no other transaction changes them. It locks customers, and takes its time from there.
     func holding<Result>(
-        _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
-        _ body: ([PurchaseKey]) throws -> Result
+        _ purchases: () throws -> [PurchaseKey], and others: () throws -> Set<Lane> = { [] },
+        on connection: PostgresConnection, _ body: ([PurchaseKey]) throws -> Result
     ) throws -> Result {
         let isJoined = connection.isInTransaction
         for _ in 0..<(isJoined ? 1 : CustomerActions.attempts) {
-            let lanes = Set(try purchases().map(\.lane))
+            let lanes = Set(try purchases().map(\.lane)).union(try others())
             do {
                 return try connection.joinedTransaction {
                     _ = try Fence.hold(lanes, on: connection)
@@ -116,6 +116,10 @@ package struct CustomerActions: Sendable {
     func lock(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
         let roots = try CustomerTable.lock(ids, on: connection)
         let customers = Set(roots.compactMap { $0?.originalAppUserID })
+        if connection.isCluster {
+            let loaded = try CustomerTable.load(customers, on: connection)
+            try PurchaseLanes.awaitGiven(to: loaded.values.flatMap(\.appUserIDs), on: connection)
+        }
         return Locked(roots: roots, now: try ActionTable.nextTime(about: ids, of: customers, on: connection))
     }
 

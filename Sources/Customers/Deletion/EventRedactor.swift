@@ -75,7 +75,8 @@ struct EventRedactor {
     static func existing(
         _ ids: [DeliveryID], on connection: PostgresConnection
     ) throws -> [(id: DeliveryID, state: DeliveryCode)] {
-        try connection.query(selectDeliveries, places(ids)).map { row in
+        guard !ids.isEmpty else { return [] }
+        return try connection.query(selectDeliveries, places(ids)).map { row in
             let lane: Lane = try row.value("lane")
             return (id: DeliveryID(lane: lane, bytes: try row.uuid("id")), state: try row.value("state"))
         }
@@ -188,14 +189,16 @@ struct EventRedactor {
         let events = try EventRedactor.withCopies(given, on: connection)
         let deliveries = try EventRedactor.deliveries(of: events, on: connection) + more
         try remember(deliveries, on: connection)
-        func count(_ sql: String, _ parameters: [PostgresValue]) throws -> Int64 {
-            Int64(try connection.query(sql, parameters).count)
+        func count(_ sql: String, _ places: [PostgresValue]?) throws -> Int64 {
+            Int64(try places.map { try connection.query(sql, $0).count } ?? 0)
         }
+        let here = events.isEmpty ? nil : EventRedactor.places(events)
         return [
             "attempt": try EventRedactor.deleteAttempts(deliveries.map(\.id), on: connection),
-            "delivery": try count(EventRedactor.deleteDeliveries, EventRedactor.places(deliveries.map(\.id))),
-            "event": try count(EventRedactor.clear, EventRedactor.places(events)),
-            "event_copy": try count(EventRedactor.deleteCopies, EventRedactor.places(events)),
+            "delivery": try count(
+                EventRedactor.deleteDeliveries, deliveries.isEmpty ? nil : EventRedactor.places(deliveries.map(\.id))),
+            "event": try count(EventRedactor.clear, here),
+            "event_copy": try count(EventRedactor.deleteCopies, here),
         ]
     }
 

@@ -212,7 +212,9 @@ struct PurchaseRedactor {
     /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with another customer, or the log
     /// names them.
     private func removeIdle(_ owner: String, on connection: PostgresConnection) throws {
-        guard let root = try CustomerTable.lock([owner], on: connection).first ?? nil,
+        let locked = try CustomerTable.lock([owner], on: connection)
+        try PurchaseLanes.awaitGiven(to: [owner], on: connection)
+        guard let root = locked.first ?? nil,
             try CustomerTable.load([owner], on: connection)[owner]?.appUserIDs == [owner],
             try ActionTable.entries(naming: [owner], on: connection).isEmpty,
             try PurchaseTable.owned(by: [owner], on: connection).isEmpty

@@ -108,7 +108,9 @@ package struct PurchaseRebuild {
         findings.page.differences += findings.unidentified.map { name, key in
             Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
         }
-        findings.unplaced = try PurchaseLanes.unnoted(records.compactMap { $0 }, on: connection)
+        // The owner that a record gets is noted with it.
+        findings.unplaced = try PurchaseLanes.unnoted(
+            zip(records, findings.owners).compactMap { $0?.owner == $1 ? $0 : nil }, on: connection)
         findings.page.differences += findings.unplaced.map {
             Difference(subject: .purchase($0.key), member: "lane", found: nil, expected: .string($0.owner))
         }
@@ -163,7 +165,7 @@ package struct PurchaseRebuild {
             findings.since.filter { findings.nameless.contains($0.key) }.merging(seen, uniquingKeysWith: min),
             on: connection)
         _ = try settlement.settle(claims, isWritten: true, tells: false, by: .worker, now: now, on: connection)
-        try PurchaseLanes.note(findings.unplaced, on: connection)
+        try PurchaseLanes.noteAll(of: findings.unplaced, on: connection)
         try PurchaseTable.write(findings.wanted, now: now, on: connection)
         try PurchaseTable.remove(findings.unfounded, on: connection)
         try PurchaseTable.identify(findings.unidentified, on: connection)
@@ -222,7 +224,8 @@ package struct PurchaseRebuild {
                 .int2s(names.map(\.key.environment.code)), .texts(names.map(\.key.originalTransactionID)),
             ] + (connection.isCluster ? [.int2s(Set(names.map(\.key.lane.number)).sorted())] : []))
         let found = Set(try rows.map { Int(try $0.int("place")) - 1 })
-        return names.indices.filter { !found.contains($0) }.map { names[$0] }
+        let unnoted = try PurchaseLanes.unnoted(continuations: names, on: connection)
+        return names.indices.filter { !found.contains($0) || unnoted.contains($0) }.map { names[$0] }
     }
 
     private func missing(owners: [String], on connection: PostgresConnection) throws -> Set<String> {

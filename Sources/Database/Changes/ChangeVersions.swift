@@ -104,7 +104,7 @@ package enum ChangeVersions {
     /// meant by a change that was asked for before.
     package static func holdings(of customer: String, on connection: PostgresConnection) throws -> String {
         let ids = try CustomerTable.load([customer], on: connection)[customer]?.appUserIDs.sorted() ?? []
-        let purchases = try owned(by: ids, on: connection).map { row in
+        let purchases = try owned(by: ids, selectOwned, on: connection).map { row in
             JSON.array([
                 .int(try row.int("lane")), .string(try row.text("app")), .int(try row.int("environment")),
                 .string(try row.text("original_transaction_id")),
@@ -115,19 +115,26 @@ package enum ChangeVersions {
 
     private static func customer(_ id: String, on connection: PostgresConnection) throws -> [String] {
         let ids = try CustomerTable.load([id], on: connection)[id]?.appUserIDs.sorted() ?? []
-        return try ids + owned(by: ids, on: connection).map { try $0.text("version") }
+        return try ids + [owned(by: ids, selectVersion, on: connection).first?.optionalText("version") ?? ""]
     }
 
     private static let selectOwned = """
-        SELECT lane, app, environment, original_transaction_id,
-            concat_ws(' ', lane, app, environment, original_transaction_id, version) AS version
-        FROM entitled.purchase WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
+        SELECT lane, app, environment, original_transaction_id FROM entitled.purchase
+        WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
         ORDER BY 1, 2, 3, 4
         """
 
-    private static func owned(by ids: [String], on connection: PostgresConnection) throws -> [PostgresRow] {
+    private static let selectVersion = """
+        SELECT md5(string_agg(concat_ws(' ', lane, app, environment, original_transaction_id, version), ','
+            ORDER BY lane, app, environment, original_transaction_id)) AS version
+        FROM entitled.purchase WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
+        """
+
+    private static func owned(
+        by ids: [String], _ sql: String, on connection: PostgresConnection
+    ) throws -> [PostgresRow] {
         guard let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) else { return [] }
-        return Array(try connection.query(selectOwned, [.texts(ids)] + lanes))
+        return Array(try connection.query(sql, [.texts(ids)] + lanes))
     }
 
     private static let selectDeliveries = """

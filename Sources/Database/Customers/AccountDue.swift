@@ -5,6 +5,17 @@ import Subscriptions
 /// Accounts that a worker judges again soon, because customers became one or parted elsewhere: what joins customers holds these,
 /// and must not wait for accounts.
 package enum AccountDue {
+    private static let noteAll = """
+        INSERT INTO entitled.account_due (account) SELECT account FROM (
+            SELECT p.account FROM entitled.purchase p WHERE p.owner = ANY($1::text[])
+            UNION SELECT * FROM unnest($2::int8[])
+            UNION
+            SELECT p.account
+            FROM \(PurchaseKeys.unnest(from: 3))
+            JOIN entitled.purchase p ON \(PurchaseKeys.equal("p", from: 3))
+        ) AS found WHERE account IS NOT NULL AND account <> ALL($7::int8[])
+        """
+
     private static let selectOwned = """
         SELECT DISTINCT account FROM entitled.purchase
         WHERE owner = ANY($1::text[]) AND account IS NOT NULL /* cluster: AND lane = ANY($2::int2[]) */
@@ -27,6 +38,14 @@ package enum AccountDue {
         let moved = Set(try ActionTable.entries(naming: ids.sorted(), on: connection).flatMap(\.moved)).filter {
             !$0.isGrant
         }.sorted { ($0.lane.number, $0.originalTransactionID) < ($1.lane.number, $1.originalTransactionID) }
+        guard connection.isCluster else {
+            _ = try connection.query(
+                noteAll,
+                [.texts(ids.sorted()), .int8s(joining.map(\.number).sorted())] + PurchaseKeys(moved).parameters
+                    + [.int8s(judged.map(\.number).sorted())])
+            return
+        }
+        // Step by step, since accounts that are due lie elsewhere than purchases.
         try PurchaseLanes.awaitGiven(to: ids.sorted(), on: connection)
         var numbers = Set(joining.map(\.number))
         if let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) {
@@ -73,6 +92,8 @@ package enum AccountDue {
         atMost limit: Int, on connection: PostgresConnection
     ) throws -> (count: Int, accounts: Set<AccountKey>) {
         let numbers = try connection.query(take, [.int8(Int64(limit))]).map { try $0.int("account") }
+        // Whatever noted one of them wrote of its purchases, too.
+        try PurchaseLanes.hold(accounts: Set(numbers), on: connection)
         return (numbers.count, try AccountTable.accounts(Set(numbers), on: connection))
     }
 

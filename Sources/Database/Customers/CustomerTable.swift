@@ -52,7 +52,11 @@ package enum CustomerTable {
         return found
     }
 
+    /// A cluster would have any of its servers pass the ids on to the second part (`makeNamed`).
     private static let make = """
+        /* cluster: INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms, last_seen_ms)
+            SELECT id, id, $2, CASE WHEN $3 THEN $2 END FROM unnest($1::text[]) AS t(id) ORDER BY id
+            ON CONFLICT DO NOTHING RETURNING id for: */
         WITH wanted AS MATERIALIZED (SELECT id FROM unnest($1::text[]) AS t(id) ORDER BY id),
         named AS (
             INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms, last_seen_ms)
@@ -62,7 +66,12 @@ package enum CustomerTable {
             INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
             SELECT id, $2 FROM named ORDER BY id ON CONFLICT DO NOTHING
         )
-        SELECT id FROM named
+        SELECT id FROM named/* end */
+        """
+
+    private static let makeNamed = """
+        INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
+        SELECT id, $2 FROM unnest($1::text[]) AS t(id) ORDER BY id ON CONFLICT DO NOTHING
         """
 
     private static let hold = """
@@ -81,8 +90,16 @@ package enum CustomerTable {
         _ ids: Set<String>, isSeen: Bool = false, now: Int64, on connection: PostgresConnection
     ) throws -> Set<String> {
         guard !ids.isEmpty else { return [] }
-        let made = try connection.query(make, [.texts(ids.sorted()), .int8(now), .bool(isSeen)])
-        return Set(try made.map { try $0.text("id") })
+        func insert() throws -> Set<String> {
+            let made = try connection.query(make, [.texts(ids.sorted()), .int8(now), .bool(isSeen)])
+            return Set(try made.map { try $0.text("id") })
+        }
+        guard connection.isCluster else { return try insert() }
+        return try connection.joinedTransaction {
+            let made = try insert()
+            if !made.isEmpty { _ = try connection.query(makeNamed, [.texts(made.sorted()), .int8(now)]) }
+            return made
+        }
     }
 
     private static let markOfAccounts = "UPDATE entitled.app_user_id SET of_account = true WHERE id = ANY($1::text[])"
@@ -346,7 +363,6 @@ package enum CustomerTable {
     package static func delete(_ root: LockedCustomer, on connection: PostgresConnection) throws -> [String] {
         let ids = try connection.query(deleteIDs, [.text(root.originalAppUserID)]).map { try $0.text("id") }
         _ = try connection.query(deleteCustomer, [.text(root.originalAppUserID)])
-        try PurchaseLanes.awaitGiven(to: ids, on: connection)
         return ids.sorted()
     }
 }

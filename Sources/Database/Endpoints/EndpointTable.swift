@@ -211,31 +211,41 @@ package enum EndpointTable {
     }
 
     private static let disable = """
-        WITH durable AS MATERIALIZED (SELECT \(Durability.setting)),
-        disabled AS (
-            UPDATE entitled.endpoint e SET disabled_reason = $2 FROM durable
-            WHERE e.id = $1 AND e.removed_ms IS NULL AND e.disabled_reason IS NULL
-                AND ($4::int8 IS NULL OR EXISTS (
-                    SELECT 1 FROM entitled.endpoint_health h WHERE h.endpoint = e.id AND h.failing_since_ms = $4))
-            RETURNING e.id
-        ),
-        noted AS (
-            INSERT INTO entitled.endpoint_health AS h (endpoint, disabled_code, disabled_ms)
-            SELECT id, $3, (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8 FROM disabled
-            ON CONFLICT (endpoint) DO UPDATE SET disabled_code = excluded.disabled_code,
-                disabled_ms = excluded.disabled_ms, is_disabling_told = false
-        )
-        SELECT EXISTS (SELECT 1 FROM disabled) AS is_disabled,
-            EXISTS (SELECT 1 FROM entitled.endpoint WHERE id = $1 AND removed_ms IS NULL) AS is_there
+        WITH durable AS MATERIALIZED (SELECT \(Durability.setting))
+        UPDATE entitled.endpoint e SET disabled_reason = $2 FROM durable
+        WHERE e.id = $1 AND e.removed_ms IS NULL AND e.disabled_reason IS NULL
+            AND ($3::int8 IS NULL OR EXISTS (
+                SELECT 1 FROM entitled.endpoint_health h WHERE h.endpoint = e.id AND h.failing_since_ms = $3))
+        RETURNING 1
         """
+
+    private static let noteDisabled = """
+        INSERT INTO entitled.endpoint_health AS h (endpoint, disabled_code, disabled_ms)
+        VALUES ($1, $2, (extract(epoch FROM \(ServerTime.instant)) * 1000)::int8)
+        ON CONFLICT (endpoint) DO UPDATE SET disabled_code = excluded.disabled_code,
+            disabled_ms = excluded.disabled_ms, is_disabling_told = false
+        """
+
+    private static let isThere =
+        "SELECT EXISTS (SELECT 1 FROM entitled.endpoint WHERE id = $1 AND removed_ms IS NULL) AS is_there"
+
+    private static func disable(
+        _ id: String, _ reason: String, code: EndpointDisabling, failingSince: Int64?,
+        on connection: PostgresConnection
+    ) throws -> Bool {
+        try connection.joinedTransaction {
+            let isDisabled = try !connection.query(disable, [.text(id), .text(reason), .int8(failingSince)]).isEmpty
+            if isDisabled { _ = try connection.query(noteDisabled, [.text(id), .text(code.rawValue)]) }
+            return isDisabled
+        }
+    }
 
     /// Stops sending; what is open is held, not lost. False if there is no such endpoint.
     package static func disable(
         _ id: String, reason: String, on connection: PostgresConnection
     ) throws -> Bool {
-        try connection.query(
-            disable, [.text(id), .text(reason), .text(EndpointDisabling.byOperator.rawValue), .int8(nil)]
-        ).one().bool("is_there")
+        if try disable(id, reason, code: .byOperator, failingSince: nil, on: connection) { return true }
+        return try connection.query(isThere, [.text(id)]).one().bool("is_there")
     }
 
     /// The same for a reason of its own. False if it is disabled already, or there is no such endpoint.
@@ -244,9 +254,7 @@ package enum EndpointTable {
     package static func disable(
         _ id: String, because cause: EndpointDisabling, failingSince: Int64? = nil, on connection: PostgresConnection
     ) throws -> Bool {
-        try connection.query(
-            disable, [.text(id), .text(cause.text), .text(cause.rawValue), .int8(failingSince)]
-        ).one().bool("is_disabled")
+        try disable(id, cause.text, code: cause, failingSince: failingSince, on: connection)
     }
 
     /// Sends again, also what was held meanwhile; what failed before counts no more. False if there is no such endpoint.

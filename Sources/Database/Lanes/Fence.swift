@@ -38,10 +38,15 @@ package enum Fence {
         FROM entitled.lane WHERE lane = ANY($1::int2[])
         """
 
+    /// Of no lanes: a cluster would ask any of its servers.
+    private static let lookAtNone =
+        "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms, NULL::text AS touched"
+
     /// What `pass` says of these lanes, without a lock: for what is read before a transaction, and is as good as read in it while
     /// no other process touched the lane.
     package static func look(at lanes: [Lane], on connection: PostgresConnection) throws -> Passed {
-        try passed(try connection.query(look, [.int2s(lanes.map(\.number))]).one())
+        guard !lanes.isEmpty else { return try passed(try connection.query(lookAtNone).one()) }
+        return try passed(try connection.query(look, [.int2s(lanes.map(\.number))]).one())
     }
 
     private static func passed(_ row: PostgresRow) throws -> Passed {
@@ -72,7 +77,9 @@ package enum Fence {
     /// For a transaction of the owner's own that has bounds already, and finds only late that it changes what others wait
     /// for: locks the lanes as `hold` does.
     package static func lock(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws {
-        for numbers in steps(lanes, on: connection) { _ = try connection.query(touch, [.int2s(numbers)]) }
+        for numbers in steps(lanes, on: connection) where !numbers.isEmpty {
+            _ = try connection.query(touch, [.int2s(numbers)])
+        }
     }
 
     /// What one statement locks: all lanes, in their order; on a cluster those of one group after the other.

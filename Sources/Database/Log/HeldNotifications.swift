@@ -114,8 +114,10 @@ package enum HeldNotifications {
     package static func isAnyHeld(
         _ places: [LogPosition], on connection: PostgresConnection
     ) throws -> Bool {
-        try connection.query(selectHeld, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]).one().bool(
-            "exists")
+        guard !places.isEmpty else { return false }
+        return try connection.query(selectHeld, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]).one()
+            .bool(
+                "exists")
     }
 
     private static let bounded = """

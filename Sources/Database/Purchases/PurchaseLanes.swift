@@ -23,6 +23,14 @@ package enum PurchaseLanes {
         try values(selectOfOwners, .texts(ids.sorted()), on: connection)
     }
 
+    /// Lanes in which there may be purchases of these owners; none on one Postgres.
+    package static func lanes(
+        ofOwners ids: some Collection<String>, on connection: PostgresConnection
+    ) throws -> Set<Lane> {
+        guard connection.isCluster else { return [] }
+        return Set(try connection.query(selectOfOwners, [.texts(ids.sorted())]).map { try $0.value("lane") })
+    }
+
     /// The same for accounts, by their numbers.
     static func values(
         ofAccounts numbers: some Collection<Int64>, on connection: PostgresConnection
@@ -86,7 +94,7 @@ package enum PurchaseLanes {
         }
     }
 
-    /// The same for records. One without claims keeps its owner, and what is noted of it.
+    /// Notes where these records lie. One without claims keeps its owner, and what is noted of it.
     package static func note(_ records: [PurchaseRecord], on connection: PostgresConnection) throws {
         guard connection.isCluster else { return }
         let given = records.filter { $0.claims != nil || $0.key.isGrant }
@@ -102,6 +110,12 @@ package enum PurchaseLanes {
         record.claims.map { AccountPlace(of: record.key, account: $0.account) }
     }
 
+    /// Notes all of these, also those without claims.
+    package static func noteAll(of records: [PurchaseRecord], on connection: PostgresConnection) throws {
+        guard !records.isEmpty else { return }
+        try note(Set(records.map(place)), Set(records.compactMap(accountPlace)), on: connection)
+    }
+
     /// Those of these records that would not be found by their owner or account.
     package static func unnoted(
         _ records: [PurchaseRecord], on connection: PostgresConnection
@@ -113,6 +127,18 @@ package enum PurchaseLanes {
         return records.filter { record in
             missing.contains(place(record)) || accountPlace(record).map(unknown.contains) ?? false
         }
+    }
+
+    /// Names of purchases that say that these are how others go on, where that would not be found; by their places.
+    package static func unnoted(
+        continuations names: [(identifier: String, key: PurchaseKey)], on connection: PostgresConnection
+    ) throws -> Set<Int> {
+        guard connection.isCluster else { return [] }
+        let places = names.map { name, key in
+            PurchaseTable.continued(by: name).map { AccountPlace(continuing: $0, as: key) }
+        }
+        let missing = Set(try missing([], Set(places.compactMap { $0 }), on: connection).1)
+        return Set(names.indices.filter { places[$0].map(missing.contains) ?? false })
     }
 
     /// Notes where purchases lie that others go on as: of names of purchases, those that say so.
@@ -175,7 +201,8 @@ package enum PurchaseLanes {
     // MARK: - What is committed on the coordinator only
 
     // A transaction over several servers is committed on the coordinator first: from then on no row lock keeps others waiting, and the
-    // servers commit a moment later. These locks last until they have.
+    // servers commit a moment later. These locks last until they have, unless a server dies in that moment: then its part of the
+    // transaction keeps the rows and lanes that it wrote locked until it is committed, and what it added is not seen before.
 
     private static let holdAccounts = "SELECT entitled.hold_accounts($1::int8[])"
     private static let holdOwners = "SELECT entitled.hold_owners($1::text[], $2)"
@@ -183,18 +210,25 @@ package enum PurchaseLanes {
     /// Waits until what other transactions wrote of these accounts can be read on all servers, and keeps others waiting in turn until
     /// this one can be. To be called before the accounts are locked.
     static func hold(accounts numbers: some Collection<Int64>, on connection: PostgresConnection) throws {
-        guard connection.isCluster, !numbers.isEmpty else { return }
-        _ = try connection.query(holdAccounts, [.int8s(numbers.sorted())])
+        guard connection.isCluster else { return }
+        for part in parts(numbers) { _ = try connection.query(holdAccounts, [.int8s(part)]) }
     }
 
     /// Waits until every purchase that was given to these ids can be read. To be called by a transaction that locked their customers.
     package static func awaitGiven(to ids: [String], on connection: PostgresConnection) throws {
-        guard connection.isCluster, !ids.isEmpty else { return }
-        _ = try connection.query(holdOwners, [.texts(ids.sorted()), .bool(false)])
+        guard connection.isCluster else { return }
+        for part in parts(Set(ids)) { _ = try connection.query(holdOwners, [.texts(part), .bool(false)]) }
     }
 
     private static func holdShared(_ ids: some Collection<String>, on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
-        _ = try connection.query(holdOwners, [.texts(Set(ids).sorted()), .bool(true)])
+        for part in parts(Set(ids)) { _ = try connection.query(holdOwners, [.texts(part), .bool(true)]) }
+    }
+
+    /// As many as one call takes.
+    private static let most = 2000
+
+    private static func parts<Name: Comparable>(_ names: some Collection<Name>) -> [[Name]] {
+        let sorted = names.sorted()
+        return stride(from: 0, to: sorted.count, by: most).map { Array(sorted[$0...].prefix(most)) }
     }
 }

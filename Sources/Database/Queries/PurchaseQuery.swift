@@ -231,6 +231,7 @@ package enum PurchaseQuery {
         let keys = try connection.query(
             selectTogether, [.int8(account), .text(key.originalTransactionID), .int8(Int64(limit))] + lanes
         ).map { try PurchaseKey($0) }
+        guard !keys.isEmpty else { return ([key], 1) }
         let count = try connection.query(countTogether, [.int8(account), .int8(most)] + lanes).one()
         return (keys, try count.int("count"))
     }

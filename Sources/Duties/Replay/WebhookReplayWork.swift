@@ -19,6 +19,8 @@ package struct WebhookReplayWork: JobRunner {
     /// How long what was begun before the job is waited for, in ms.
     private static let patience: Int64 = 30_000
 
+    /// Of a cluster: lanes in which every transaction is over that may not know of the endpoint.
+    private var passed: Set<Lane> = []
     private var walk: CandidateScan?
     private var pace = ReplayRate()
     /// When the rate lets it go on.
@@ -110,9 +112,25 @@ package struct WebhookReplayWork: JobRunner {
     /// Whether every transaction that ran when the job was made is over: one that makes an event may have looked at the
     /// endpoints before this one was among them, and shows its event only now. Workers' transactions are short; those of
     /// others are not waited for any longer.
-    private func isSettled(_ job: Job, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
+    private mutating func isSettled(_ job: Job, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
         if now - job.created > WebhookReplayWork.patience { return true }
+        if connection.isCluster { return try arePassed(on: connection) }
         return try connection.query(WebhookReplayWork.settled, [.int8(job.madeIn)]).one().bool("is_settled")
+    }
+
+    private static let free = """
+        SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE SKIP LOCKED
+        """
+
+    /// The servers of a cluster have transactions of their own, of which the coordinator tells nothing. But whatever makes an event
+    /// locks some lanes until it has ended on every server: each lane that is free once is passed.
+    private mutating func arePassed(on connection: PostgresConnection) throws -> Bool {
+        for part in connection.laneGroups.split(Lane.all.filter { !passed.contains($0) }) {
+            for row in try connection.query(WebhookReplayWork.free, [.int2s(part.elements.map(\.number))]) {
+                passed.insert(try row.value("lane"))
+            }
+        }
+        return passed.count == Lane.count
     }
 
     private func fail(_ job: inout Job, _ reason: String) -> Advance {

@@ -1,4 +1,5 @@
 import Base
+import Database
 import Postgres
 
 /// Removes customers that have nothing but an id, as reading makes them, and that were not seen for a long time. A
@@ -22,7 +23,7 @@ struct EmptyCustomerCleaner {
             AND NOT EXISTS (SELECT FROM entitled.app_user_id o
                 WHERE o.original_app_user_id = \(customer).original_app_user_id AND o.id <> \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.customer_attribute WHERE app_user_id = \(id).id)
-            AND NOT EXISTS (SELECT FROM /* cluster: entitled.owner_lane for: */entitled.purchase/* end */ WHERE owner = \(id).id)
+            /* cluster: for: */AND NOT EXISTS (SELECT FROM entitled.purchase WHERE owner = \(id).id)/* end */
             AND NOT EXISTS (SELECT FROM entitled.action WHERE app_user_id = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.action WHERE other = \(id).id)
             AND NOT EXISTS (SELECT FROM entitled.account_join WHERE one = \(id).id)
@@ -48,6 +49,19 @@ struct EmptyCustomerCleaner {
         """
     }
 
+    private static let selectOwners = """
+        SELECT DISTINCT owner FROM entitled.purchase
+        WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
+        """
+
+    /// Apart on a cluster, where purchases lie elsewhere than customers.
+    private static func owners(among ids: [String], on connection: PostgresConnection) throws -> Set<String> {
+        guard connection.isCluster, !ids.isEmpty else { return [] }
+        try PurchaseLanes.awaitGiven(to: ids, on: connection)
+        guard let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) else { return [] }
+        return Set(try connection.query(selectOwners, [.texts(ids)] + lanes).map { try $0.text("owner") })
+    }
+
     /// A statement of its own: it sees what was committed before the rows were locked.
     private static func delete(_ notes: String) -> String {
         """
@@ -70,10 +84,12 @@ struct EmptyCustomerCleaner {
         return try connection.transaction {
             _ = try connection.query("SELECT \(Durability.setting)")
             let notes = try EmptyCustomerCleaner.notes(on: connection)
-            let ids = try connection.query(
+            var ids = try connection.query(
                 EmptyCustomerCleaner.lock(notes), [.text(blocks.start), .text(blocks.end), .int8(limit)]
             ).map { try $0.text("original_app_user_id") }
+            ids.removeAll(where: try EmptyCustomerCleaner.owners(among: ids, on: connection).contains)
             guard !ids.isEmpty else { return 0 }
+            try PurchaseLanes.remove(ids, on: connection)
             return try connection.query(
                 EmptyCustomerCleaner.delete(notes), [.texts(ids), .texts(ids), .int8(limit)]
             ).count

@@ -190,7 +190,7 @@ struct RoleProcess {
         let (watch, notifier) = (parts.watch, parts.notifier)
         let conditions: @Sendable () -> [String] = {
             if isLeaving.read({ $0 }) { return ["the process is ending"] }
-            let reasons = roles.flatMap { $0.notReady() }
+            let reasons = roles.flatMap { role in role.notReady().map { "\(role.role.rawValue): \($0)" } }
             return reasons.isEmpty ? [] : reasons + [watch.refusal].compactMap { $0 }
         }
         let admin = process.admin(inherited: parts.sockets["admin"], notReady: conditions)

@@ -85,7 +85,7 @@ package struct ConsoleRole: Sendable {
         self.probe = probe
     }
 
-    package func unreadyReasons() -> [String] { probe.obstacle.map { ["console: \($0)"] } ?? [] }
+    package func unreadyReasons() -> [String] { probe.obstacle.map { [$0] } ?? [] }
 
     package static func listener(on address: String) -> HTTPServerConfiguration {
         var settings = HTTPServerConfiguration(role: "console", listen: address, maxBodyBytes: longestBody)

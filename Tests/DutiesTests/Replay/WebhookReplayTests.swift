@@ -142,7 +142,10 @@ import Testing
         let bench = try ReplayFixture()
         let late = try bench.database.connect(role: "entitled_worker")
         try late.query("BEGIN")
-        _ = try EventTable.insert([ReplayFixture.event(1)], now: bench.now - 1000, on: late)
+        // As each that makes events.
+        let event = ReplayFixture.event(1)
+        _ = try Fence.hold([event.lane], on: late)
+        _ = try EventTable.insert([event], now: bench.now - 1000, on: late)
         let endpoint = try bench.addEndpoint()
         let job = try bench.open(bench.replay(endpoint, .missing))
         var looks = 0

@@ -249,9 +249,9 @@ import Testing
             """)
         #expect(
             functions
-                == ["advance_actions entitled search_path=pg_catalog, pg_temp"]
-                + ["drop_day", "make_day"].map {
-                    "\($0) entitled search_path=pg_catalog, pg_temp lock_timeout=50ms"
+                == ["advance_actions", "drop_day", "hold_accounts", "hold_owners", "make_day"].map { name in
+                    "\(name) entitled search_path=pg_catalog, pg_temp"
+                        + (["drop_day", "make_day"].contains(name) ? " lock_timeout=50ms" : "")
                 })
     }
 }

@@ -53,6 +53,8 @@ enum StatementExceptions {
             rows: unnamed
         Customers/Export/PurchaseExport
             rows: unnamed
+        Database/Customers/AccountDue
+            noteAll: local
         Database/Deliveries/DeliveryOrder
             oldest: local
         Database/Deliveries/DeliveryRepair
@@ -74,6 +76,7 @@ enum StatementExceptions {
         Database/Reports/ReportTable
             delete: unnamed
             insert: unnamed
+            texts: unnamed
         Duties/Replay/MissedEvents
             select: lateral
         Duties/Retention/BlockScan

@@ -58,6 +58,8 @@ enum StatementFault: String, CaseIterable {
     case physical
     /// The table is not named in the text.
     case unnamed
+    /// R7: rows are put into a table of the coordinator by a part of a statement: any server is asked to pass them on.
+    case anywhere
 }
 
 struct StatementRules {
@@ -82,6 +84,8 @@ struct StatementRules {
         /// What stands before it, such as `from`.
         let before: String
         let isDeleted: Bool
+        /// Whether it stands in parentheses.
+        let isPart: Bool
 
         var placement: TablePlacement? { TablePlacement.tables[table] ?? partitions[table] }
         var isTarget: Bool { isDeleted || ["into", "update"].contains(before) }
@@ -137,7 +141,9 @@ struct StatementRules {
     private func word(_ index: Int) -> String { words.indices.contains(index) ? words[index] : "" }
 
     private var references: [Reference] {
-        words.indices.compactMap { index in
+        var depth = 0
+        return words.indices.compactMap { index in
+            depth += words[index] == "(" ? 1 : words[index] == ")" ? -1 : 0
             guard words[index] == "entitled", word(index + 1) == "." else { return nil }
             let table = word(index + 2)
             guard TablePlacement.tables[table] != nil || table.hasSuffix("_default") else { return nil }
@@ -146,7 +152,7 @@ struct StatementRules {
             let place = word(index - 1) == "only" ? index - 2 : index - 1
             return Reference(
                 table: table, alias: isAlias ? first : nil, before: word(place),
-                isDeleted: word(place) == "from" && word(place - 1) == "delete")
+                isDeleted: word(place) == "from" && word(place - 1) == "delete", isPart: depth > 0)
         }
     }
 
@@ -204,6 +210,9 @@ struct StatementRules {
             faults.insert(.clock)
         }
         if !distributed.isEmpty, has("set", "lane", "=") { faults.insert(.physical) }
+        if references.contains(where: { $0.isPart && $0.before == "into" && $0.placement == .managed }) {
+            faults.insert(.anywhere)
+        }
         return faults
     }
 

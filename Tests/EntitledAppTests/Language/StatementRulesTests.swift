@@ -95,6 +95,11 @@ import Testing
             ("UPDATE entitled.fact SET lane = $2 WHERE lane = $1", [.physical]),
             ("DELETE FROM entitled.\\(table) WHERE lane = $1", [.unnamed]),
             ("the table entitled.\\(table) is missing", []),
+            (
+                "WITH made AS (INSERT INTO entitled.customer (id) VALUES ($1) RETURNING id) SELECT id FROM made",
+                [.anywhere]
+            ),
+            ("WITH a AS (DELETE FROM entitled.job RETURNING id) INSERT INTO entitled.audit SELECT id FROM a", []),
         ] as [(String, [StatementFault])])
     func `faults are found`(text: String, faults: [StatementFault]) {
         #expect(StatementRules(text).faults == Set(faults), "\(text)")

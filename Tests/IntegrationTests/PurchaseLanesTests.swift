@@ -146,7 +146,7 @@ import Testing
 
     private static let locks = """
         SELECT count(*) FROM pg_locks
-        WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        WHERE locktype = 'advisory' AND classid = 4801 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
         """
 
     /// Until its transaction has ended on every server, which the lock of a row does not do.

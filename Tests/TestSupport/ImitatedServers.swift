@@ -14,8 +14,10 @@ package enum ImitatedServers {
     }()
 
     /// A migrated database that says that it is the coordinator of a cluster, unless it is one.
-    package static func makeDatabase() throws -> TestDatabase {
-        let database = try TestCluster.shared.makeMigratedDatabase()
+    ///
+    /// - Parameter cluster: nil: the shared one.
+    package static func makeDatabase(of cluster: TestCluster? = nil) throws -> TestDatabase {
+        let database = try (cluster ?? TestCluster.shared).makeMigratedDatabase()
         TestServers.followShards()
         let connection = try database.connect()
         if !connection.isCluster { try imitate(4, on: connection) }

@@ -17,8 +17,8 @@ package enum AccountDue {
         """
 
     private static let selectOwned = """
-        SELECT DISTINCT account FROM entitled.purchase
-        WHERE owner = ANY($1::text[]) AND account IS NOT NULL /* cluster: AND lane = ANY($2::int2[]) */
+        SELECT DISTINCT owner, lane, account FROM entitled.purchase
+        WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
         """
 
     private static let selectMoved = """
@@ -48,11 +48,9 @@ package enum AccountDue {
         // Step by step, since accounts that are due lie elsewhere than purchases.
         try PurchaseLanes.awaitGiven(to: ids.sorted(), on: connection)
         var numbers = Set(joining.map(\.number))
-        if let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) {
-            for row in try connection.query(selectOwned, [.texts(ids.sorted())] + lanes) {
-                numbers.insert(try row.int("account"))
-            }
-        }
+        let owned = try PurchaseLanes.query(
+            selectOwned, [.texts(ids.sorted())], ofOwners: ids, on: connection, place: PurchaseLanes.OwnerPlace.init)
+        numbers.formUnion(try owned?.compactMap { try $0.optionalInt("account") } ?? [])
         if !moved.isEmpty {
             for row in try connection.query(selectMoved, PurchaseKeys(moved).parameters) {
                 numbers.insert(try row.int("account"))

@@ -140,9 +140,14 @@ package enum AccountTable {
     private static func members(
         of numbers: Set<Int64>, on connection: PostgresConnection
     ) throws -> [PurchaseKey: Member] {
-        guard let lanes = try PurchaseLanes.values(ofAccounts: numbers, on: connection) else { return [:] }
-        return try read(
-            try connection.query(selectMembers, [.int8s(numbers.sorted())] + lanes), on: connection)
+        let rows = try PurchaseLanes.query(
+            selectMembers, [.int8s(numbers.sorted())], ofAccounts: numbers, on: connection
+        ) { row in
+            try row.optionalInt("account").map {
+                PurchaseLanes.AccountPlace(account: $0, lane: try PurchaseKey(row).lane)
+            }
+        }
+        return try rows.map { try read($0, on: connection) } ?? [:]
     }
 
     /// The records of these purchases.

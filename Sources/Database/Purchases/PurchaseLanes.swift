@@ -69,15 +69,24 @@ package enum PurchaseLanes {
         """
 
     /// A lane in which a purchase of the owner lies.
-    struct OwnerPlace: Hashable {
+    package struct OwnerPlace: Hashable {
         let owner: String
         let lane: Lane
+
+        init(owner: String, lane: Lane) { (self.owner, self.lane) = (owner, lane) }
+
+        /// - Throws: `PostgresError` where the row has no column of these.
+        package init(_ row: PostgresRow) throws {
+            self.init(owner: try row.text("owner"), lane: try row.value("lane"))
+        }
     }
 
     /// A lane in which a purchase of the account lies, or one that goes on as another one.
     struct AccountPlace: Hashable {
         let account: Int64
         let lane: Lane
+
+        init(account: Int64, lane: Lane) { (self.account, self.lane) = (account, lane) }
 
         /// - Parameter account: as claims have it; nil: the purchase is an account of its own.
         init(of purchase: PurchaseKey, account: String?) {
@@ -202,7 +211,7 @@ package enum PurchaseLanes {
 
     // A transaction over several servers is committed on the coordinator first: from then on no row lock keeps others waiting, and the
     // servers commit a moment later. These locks last until they have, unless a server dies in that moment: then its part of the
-    // transaction keeps the rows and lanes that it wrote locked until it is committed, and what it added is not seen before.
+    // transaction keeps the rows and lanes that it wrote locked until it is committed, and decisions wait for it (`query`).
 
     private static let holdAccounts = "SELECT entitled.hold_accounts($1::int8[])"
     private static let holdOwners = "SELECT entitled.hold_owners($1::text[], $2)"

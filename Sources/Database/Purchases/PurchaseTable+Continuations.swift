@@ -16,7 +16,7 @@ extension PurchaseTable {
     private static let continues = "continues:"
 
     private static let selectContinuing = """
-        SELECT t.place, i.original_transaction_id FROM unnest($1::text[], $2::text[], $3::int2[], $4::int4[])
+        SELECT t.place, i.original_transaction_id, i.lane FROM unnest($1::text[], $2::text[], $3::int2[], $4::int4[])
             AS t(identifier, app, environment, place)
         JOIN entitled.purchase_identifier i ON i.identifier = t.identifier AND i.app = t.app
             AND i.environment = t.environment /* cluster: AND i.lane = ANY($5::int2[]) */
@@ -28,18 +28,25 @@ extension PurchaseTable {
     ) throws -> Set<PurchaseKey> {
         guard !purchases.isEmpty else { return [] }
         let keys = purchases.map(\.key)
-        let accounts = Set(keys.map { AccountKey(of: $0, account: nil).number })
-        guard let lanes = try PurchaseLanes.values(ofAccounts: accounts, on: connection) else { return [] }
-        let rows = try connection.query(
+        let own = Set(keys.map { PurchaseLanes.AccountPlace(of: $0, account: nil) })
+        func former(_ row: PostgresRow) throws -> Purchase? {
+            let place = Int(try row.int("place"))
+            return purchases.indices.contains(place) ? purchases[place] : nil
+        }
+        let rows = try PurchaseLanes.query(
             selectContinuing,
             [
                 .texts(keys.map { continuation(of: $0.originalTransactionID) }), .texts(keys.map(\.app)),
                 .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
-            ] + lanes)
-        let pairs = try rows.compactMap { row -> (former: Purchase, key: PurchaseKey)? in
-            let place = Int(try row.int("place"))
-            guard purchases.indices.contains(place) else { return nil }
-            let former = purchases[place]
+            ], ofAccounts: Set(own.map(\.account)), held: own, on: connection
+        ) { row in
+            try former(row).map {
+                PurchaseLanes.AccountPlace(
+                    account: AccountKey(of: $0.key, account: nil).number, lane: try row.value("lane"))
+            }
+        }
+        let pairs = try (rows.map(Array.init) ?? []).compactMap { row -> (former: Purchase, key: PurchaseKey)? in
+            guard let former = try former(row) else { return nil }
             return (
                 former,
                 PurchaseKey(

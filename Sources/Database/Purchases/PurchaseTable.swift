@@ -132,15 +132,16 @@ package enum PurchaseTable {
     }
 
     private static let selectOwned = """
-        SELECT app, environment, original_transaction_id FROM entitled.purchase
+        SELECT app, environment, original_transaction_id, owner, lane FROM entitled.purchase
         WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
         ORDER BY app, environment, original_transaction_id
         """
 
     /// The purchases that are owned under these ids.
     package static func owned(by ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
-        guard let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) else { return [] }
-        return try connection.query(selectOwned, [.texts(ids)] + lanes).map { try PurchaseKey($0) }
+        let rows = try PurchaseLanes.query(
+            selectOwned, [.texts(ids)], ofOwners: ids, on: connection, place: PurchaseLanes.OwnerPlace.init)
+        return try rows?.map { try PurchaseKey($0) } ?? []
     }
 
     private static let identify = """

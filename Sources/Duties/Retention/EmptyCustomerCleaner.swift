@@ -50,7 +50,7 @@ struct EmptyCustomerCleaner {
     }
 
     private static let selectOwners = """
-        SELECT DISTINCT owner FROM entitled.purchase
+        SELECT DISTINCT owner, lane FROM entitled.purchase
         WHERE owner = ANY($1::text[]) /* cluster: AND lane = ANY($2::int2[]) */
         """
 
@@ -58,8 +58,9 @@ struct EmptyCustomerCleaner {
     private static func owners(among ids: [String], on connection: PostgresConnection) throws -> Set<String> {
         guard connection.isCluster, !ids.isEmpty else { return [] }
         try PurchaseLanes.awaitGiven(to: ids, on: connection)
-        guard let lanes = try PurchaseLanes.values(ofOwners: ids, on: connection) else { return [] }
-        return Set(try connection.query(selectOwners, [.texts(ids)] + lanes).map { try $0.text("owner") })
+        let rows = try PurchaseLanes.query(
+            selectOwners, [.texts(ids)], ofOwners: ids, on: connection, place: PurchaseLanes.OwnerPlace.init)
+        return Set(try rows?.map { try $0.text("owner") } ?? [])
     }
 
     /// A statement of its own: it sees what was committed before the rows were locked.

@@ -27,7 +27,8 @@ struct AlarmSeriesTests {
 
     /// What a worker measures at its first look.
     private static let measured = [
-        Metric.lanesOwned, .pendingOldestSeconds, .heldNow, .timersOverdue, .outages, .deliveriesPastDue,
+        Metric.lanesOwned, .pendingOldestSeconds, .divertedOldestSeconds, .heldNow, .timersOverdue, .outages,
+        .deliveriesPastDue,
         .deliveriesBlockedSeconds, .endpointsFailing, .clockDifference,
     ]
 

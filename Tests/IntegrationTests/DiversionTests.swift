@@ -36,7 +36,7 @@ import Testing
         let run = DutyRun(
             session: PostgresSession(database.target(role: "entitled_worker")),
             leadership: Leadership(worker: worker, lease: .seconds(60)))
-        var duty = DiversionDuty(clock: SystemClock(), logger: installation.log.logger)
+        var duty = DiversionDuty(clock: SystemClock(), logger: installation.log.logger, metrics: Metrics())
         while case .again = try duty.run(run) {}
         #expect(try database.count("SELECT count(*) FROM entitled.diverted_notification") == 0)
         #expect(try database.count("SELECT count(*) FROM entitled.notification") == 4)

@@ -100,6 +100,11 @@ extension Alarm {
             "max(\(Metric.pendingOldestSeconds.name)) > 60", for: "5m",
             "The oldest notification has been pending for {{ $value | humanizeDuration }}."),
         Alarm(
+            "EntitledNotificationsDiverted", .ticket, [.divertedOldestSeconds],
+            "max(\(Metric.divertedOldestSeconds.name)) > 900",
+            "Notifications that were accepted beside the log have been waiting to be put into it for"
+                + " {{ $value | humanizeDuration }}."),
+        Alarm(
             "EntitledNotificationsHeld", .ticket, [.heldNow], "sum(\(Metric.heldNow.name)) > 0",
             "{{ $value }} notifications cannot be applied and are held."),
         Alarm(

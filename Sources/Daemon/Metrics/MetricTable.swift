@@ -55,6 +55,10 @@ extension Metric {
     package static let notifications = Metric(
         "entitled_notifications_total", .counter, labels: ["state"],
         "Notifications that are no longer pending, by new state: `applied` or `held`.")
+    package static let divertedOldestSeconds = Metric(
+        "entitled_diverted_oldest_seconds", .gauge,
+        "Age of the oldest notification that ingest accepted beside the log and that the log does not have yet; 0 without one."
+            + " Every worker reports the same value.")
     package static let heldNow = Metric(
         "entitled_held_notifications", .gauge,
         "Notifications that could not be applied and are held; at most 100 per lane are counted.")
@@ -90,7 +94,7 @@ extension Metric {
 
     private static let waiting = [
         lanesOwned, laneTakeovers, fencesLost, lanesInTrouble, purchasesUnfolded, purchasesFolded, foldsMended,
-        pendingOldestSeconds, notifications, heldNow, heldRetries, applySeconds,
+        pendingOldestSeconds, divertedOldestSeconds, notifications, heldNow, heldRetries, applySeconds,
         applyBatchSize, timersOverdue, consumptionUnanswered, consumptionClosing, refundAnswers, events, outages,
     ]
 

@@ -55,6 +55,15 @@ package enum DivertedNotifications {
         }
     }
 
+    private static let selectOldest = """
+        SELECT received_ms FROM entitled.diverted_notification ORDER BY seq LIMIT 1
+        """
+
+    /// When the first one of them came, in ms since 1970.
+    package static func oldest(on connection: PostgresConnection) throws -> Int64? {
+        try connection.query(selectOldest).first?.int("received_ms")
+    }
+
     private static let delete = "DELETE FROM entitled.diverted_notification WHERE seq = ANY($1)"
 
     /// Removes those that the log has.

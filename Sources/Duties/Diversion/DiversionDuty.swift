@@ -16,19 +16,25 @@ package struct DiversionDuty: Duty {
     private static let rest = Duration.seconds(3)
     private static let page = 256
 
+    private let clock: any WallClock
     private let logger: Logger
+    private let metrics: Metrics
     private var appender: HistoryAppender
     /// The number of the last one that was tried: one that fails keeps no others waiting.
     private var last: Int64 = 0
     private var appended: Int64 = 0
 
-    package init(clock: any WallClock, logger: Logger) {
+    package init(clock: any WallClock, logger: Logger, metrics: Metrics) {
+        self.clock = clock
         self.logger = logger
+        self.metrics = metrics
         appender = HistoryAppender(clock: clock)
     }
 
     package mutating func run(_ run: DutyRun) throws -> Next {
         let isMore = try run.session.withConnection { connection in
+            let oldest = try DivertedNotifications.oldest(on: connection)
+            metrics.gauge(.divertedOldestSeconds, Double(oldest.map { max(0, clock.now() - $0) } ?? 0) / 1000)
             guard try run.leadership.isLeader(on: connection) else { return false }
             return try append(on: connection)
         }

@@ -138,7 +138,7 @@ struct Composition {
             entitlements: Set(configuration.catalogue.products.keys), foldSettings: configuration.foldSettings)
         return [
             try service(returns),
-            try service(DiversionDuty(clock: clock, logger: logger)),
+            try service(DiversionDuty(clock: clock, logger: logger, metrics: metrics)),
             try service(RetentionDuty(retention)),
             try reconciliation.map { try service($0) },
             try accounts.map { try service($0) },

@@ -201,6 +201,7 @@ struct AlarmCase {
             "EntitledLanesFailing", fires: [["entitled_lanes_in_trouble": "1x60"]],
             silent: [["entitled_lanes_in_trouble": "0x27 1x20"], ["entitled_lanes_in_trouble": "0x60"]]),
         gauge("EntitledNotificationsPending", "entitled_pending_oldest_seconds", 61, 59),
+        gauge("EntitledNotificationsDiverted", "entitled_diverted_oldest_seconds", 901, 899),
         gauge("EntitledNotificationsHeld", "entitled_held_notifications", 1, 0),
         counter("EntitledHeldRetriesFail", #"entitled_held_retries_total{outcome="held"}"#, within: 1440),
         slow("EntitledApplySlow", "entitled_apply_seconds", limit: "2.5"),

@@ -9,6 +9,7 @@ import Testing
 /// What ingest accepted beside the log comes into it.
 @Suite struct DiversionDutyTests {
     private let log = LogTape()
+    private let metrics = Metrics()
     private let worker = [UInt8](repeating: 9, count: 16)
 
     private func divert(_ numbers: [Int], at instant: Int64, in database: TestDatabase) throws {
@@ -41,7 +42,7 @@ import Testing
         var inserter = NotificationInserter(
             sequence: SequenceGenerator(clock: SystemClock(), node: 2), clock: SystemClock())
         _ = try inserter.insert([try RetentionFixture.notification(3)], on: database.connect(role: "entitled_ingest"))
-        var duty = DiversionDuty(clock: SystemClock(), logger: log.logger)
+        var duty = DiversionDuty(clock: SystemClock(), logger: log.logger, metrics: metrics)
         try run(&duty, in: database)
         #expect(try database.count("SELECT count(*) FROM entitled.diverted_notification") == 0)
         #expect(try database.count("SELECT count(*) FROM entitled.pending") == 3)
@@ -54,9 +55,11 @@ import Testing
 
     @Test func `only the leader appends`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
-        try divert([1], at: SystemClock().now(), in: database)
-        var duty = DiversionDuty(clock: SystemClock(), logger: log.logger)
+        try divert([1], at: SystemClock().now() - 300_000, in: database)
+        var duty = DiversionDuty(clock: SystemClock(), logger: log.logger, metrics: metrics)
         try run(&duty, in: database)
         #expect(try database.count("SELECT count(*) FROM entitled.diverted_notification") == 1)
+        // Every worker says how long they have waited.
+        #expect(metrics.exposition().contains("entitled_diverted_oldest_seconds 30"))
     }
 }

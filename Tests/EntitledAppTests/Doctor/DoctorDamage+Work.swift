@@ -78,6 +78,18 @@ extension DoctorDamageTests {
                 "INSERT INTO entitled.pending SELECT lane, $1 FROM generate_series(4, 7) AS t(lane)", [.int8(seq)])
         },
         Damage(
+            "diverted notifications that stay",
+            "work.diverted warning notifications were accepted while the log was locked",
+            "diverted notifications not appended"
+        ) { bench in
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.diverted_notification (seq, app, environment, uuid, type, signed_ms, received_ms, source,
+                    header, payload, signature)
+                VALUES (1, 'demo', 1, gen_random_uuid()::text, 'DID_RENEW', 1, $1, 0, '', '', '')
+                """, [.int8(now - 3_600_000)])
+        },
+        Damage(
             "held", "work.held warning 2 held, because applying them failed, 1 of them", "notifications reprocess",
             sql: """
                 INSERT INTO entitled.held_notification (lane, seq, reason, held_ms, next_ms)

@@ -2,6 +2,7 @@ import Base
 import CLI
 import Database
 import Postgres
+import Schemas
 import Subscriptions
 
 /// Who works, and what waits.
@@ -11,6 +12,7 @@ enum WorkChecks {
         Check("work.workers") { context, connection in try workers(context, connection) },
         Check("work.configuration") { context, connection in try ProcessChecks.configurations(context, connection) },
         Check("work.notifications") { context, connection in try pending(context, connection) },
+        Check("work.diverted", reading: .worker) { context, connection in try diverted(context, connection) },
         Check("work.held") { _, connection in try held(connection) },
         Check("work.deliveries") { context, connection in try pastDue(context, connection) },
         Check("work.dead") { context, connection in try dead(context, connection) },
@@ -117,6 +119,18 @@ enum WorkChecks {
         let isUnfolded = !purchase.isFolded && purchase.facts >= PurchaseFoldTable.leastRows
         return "\(key.originalTransactionID) of \(key.app) in \(key.environment.rawValue) since "
             + "\(Timestamp.text(purchase.since)), \(facts)" + (isUnfolded ? " that are not folded yet" : "")
+    }
+
+    private static func diverted(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        guard let oldest = try DivertedNotifications.oldest(on: connection) else {
+            return [.ok("the log has every notification that was accepted")]
+        }
+        let age = context.clock.now() - oldest
+        let message =
+            "notifications were accepted while the log was locked, and the log does not have them yet; the first one came"
+            + " \(RelativeTime.text(age)) ago"
+        guard age > WorkPatience.lateNotification else { return [.ok(message)] }
+        return [.warning(message, "read the log of the worker that leads, for \"diverted notifications not appended\"")]
     }
 
     private static let needAPerson = """

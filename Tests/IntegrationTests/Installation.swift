@@ -89,11 +89,12 @@ final class Installation: Sendable {
     // MARK: - What the store sends
 
     /// The lane that the notification is stored in.
-    func lane(of notification: StoreNotification) throws -> Lane {
-        switch role.handler.read(try Installation.signer.sign(notification).body) {
-        case .success(let read): return read.lane
-        case .failure(let rejection): throw TestFailure(rejection.message)
-        }
+    func lane(of notification: StoreNotification) throws -> Lane { try read(notification).lane }
+
+    /// The notification as it is stored.
+    func read(_ notification: StoreNotification) throws -> NewNotification {
+        try role.handler.read(try Installation.signer.sign(notification).body).mapError { TestFailure($0.message) }
+            .get()
     }
 
     /// The endpoint's answer to a body.

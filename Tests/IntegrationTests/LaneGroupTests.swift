@@ -194,6 +194,35 @@ import Testing
         }
     }
 
+    /// As where the server of the group hangs.
+    @Test func `while the log of a group is locked its notifications alone are stored beside it`() throws {
+        let installation = try Installation(groups: TestGroups.four)
+        let notifications = notifications(111, lives: 24)
+        func isLocked(_ notification: StoreNotification) throws -> Bool {
+            TestGroups.four.group(of: try installation.lane(of: notification)) == 2
+        }
+        let locked = try notifications.filter(isLocked)
+        let holder = try installation.database.connect()
+        try holder.query("BEGIN")
+        for notification in locked {
+            let read = try installation.read(notification)
+            try holder.query(
+                "INSERT INTO entitled.notification_key (key, app, environment, lane, seq) VALUES ($1, $2, $3, $4, 1)",
+                [
+                    .uuid(read.identity.key), .text(read.identity.app), .int2(read.identity.environment.code),
+                    .int2(read.lane.number),
+                ])
+        }
+        try installation.postAll(notifications)
+        func count(_ table: String) throws -> Int {
+            Int(try installation.database.count("SELECT count(*) FROM entitled.\(table)"))
+        }
+        #expect(try count("diverted_notification") == locked.count)
+        #expect(try count("notification") == notifications.count - locked.count)
+        #expect(!locked.isEmpty)
+        try holder.query("ROLLBACK")
+    }
+
     @Test func `results of deliveries are written down after two groups failed again and again`() throws {
         let installation = try Installation(groups: TestGroups.four)
         let consumer = try Consumer()

@@ -137,6 +137,17 @@ package struct ClusterMember: Sendable, Equatable {
             prepared: prepared)
     }
 
+    // MARK: - Connecting
+
+    private static let selectTimeout = """
+        SELECT setting::int8 AS timeout_ms FROM pg_catalog.pg_settings WHERE name = 'citus.node_connection_timeout'
+        """
+
+    /// How long the coordinator waits for a server that does not answer to a connection; nil where it does not say.
+    package static func connectionTimeout(on connection: PostgresConnection) throws -> Duration? {
+        try connection.query(selectTimeout).first.map { .milliseconds(try $0.int("timeout_ms")) }
+    }
+
     // MARK: - Commits in two phases
 
     private static let countPrepares = """

@@ -13,14 +13,21 @@ package struct GroupRests: Sendable {
     /// The groups that failed when they were tried last, in the order of these failures.
     private var failing: [Int] = []
     private var until: Instant?
+    /// How often something failed since nothing was failing.
+    private var failures = 0
     private let factor: Double
+    private let asksLittle: Bool
 
     private static let longest = Duration.seconds(30)
     private static let shortest = Duration.milliseconds(100)
 
-    /// - Parameter share: of the time that may be spent on failing.
-    package init(share: Double = 1 / 5) {
+    /// - Parameters:
+    ///   - share: of the time that may be spent on failing.
+    ///   - asksLittle: whether what is asked takes no time and is in a hurry. Then what runs into a time limit is of a server that
+    ///     hangs, as all other groups on it are; and the first rests are short.
+    package init(share: Double = 1 / 5, asksLittle: Bool = false) {
         factor = 1 / share - 1
+        self.asksLittle = asksLittle
     }
 
     /// - Parameter begun: when that began which failed.
@@ -28,21 +35,34 @@ package struct GroupRests: Sendable {
         guard !groups.isOne else { return }
         failing.removeAll { $0 == group }
         failing.append(group)
+        failures += 1
+        let factor = asksLittle ? min(factor, Double(failures)) : factor
         // A server that refuses at once is not asked all the time.
         let rest = max(until ?? now, now) + max((now - begun) * factor, GroupRests.shortest)
         until = min(rest, now + GroupRests.longest)
     }
 
+    /// The same for all groups of the server, where the error says that it does not answer.
+    package mutating func failed(
+        _ group: Int, after error: any Error, of groups: LaneGroups, since begun: Instant, at now: Instant = .now
+    ) {
+        if !groups.isOne, error.fault == .away || asksLittle && error.isTimeout {
+            // They come before it, since they were not tried.
+            failing += groups.neighbours(of: group).filter { $0 != group && !failing.contains($0) }
+        }
+        failed(group, of: groups, since: begun, at: now)
+    }
+
     package mutating func succeeded(_ group: Int) {
         guard !failing.isEmpty else { return }
         failing.removeAll { $0 == group }
+        if failing.isEmpty { failures = 0 }
     }
 
     /// Whether some group failed last time.
     package var isAny: Bool { !failing.isEmpty }
 
-    /// Whether each of these failed last time.
-    package func areFailing(_ groups: some Sequence<Int>) -> Bool { groups.allSatisfy(failing.contains) }
+    package func isFailing(_ group: Int) -> Bool { failing.contains(group) }
 
     package func isResting(_ group: Int, at now: Instant = .now) -> Bool {
         guard let until, now < until else { return false }
@@ -57,7 +77,7 @@ package struct GroupRests: Sendable {
     package mutating func run<Element>(
         _ parts: [LaneGroups.Part<Element>], of groups: LaneGroups, _ body: (LaneGroups.Part<Element>) throws -> Void
     ) throws -> [any Error] {
-        var failures: [any Error] = []
+        var thrown: [any Error] = []
         for part in ordered(parts) where !isResting(part.group) {
             let begun = ContinuousClock.now
             do {
@@ -65,11 +85,11 @@ package struct GroupRests: Sendable {
                 succeeded(part.group)
             } catch {
                 guard !groups.isOne, !error.isConnectionLost else { throw error }
-                failed(part.group, of: groups, since: begun)
-                failures.append(error)
+                failed(part.group, after: error, of: groups, since: begun)
+                thrown.append(error)
             }
         }
-        return failures
+        return thrown
     }
 
     /// Those that failed last time come last, so that they keep no others waiting; of them, the one that was tried longest ago first.

@@ -17,7 +17,9 @@ package final class LaneGrouping: Sendable {
     /// - Throws: `PostgresError` where they were not read before and cannot be read now.
     package func groups(on connection: PostgresConnection) throws -> LaneGroups {
         if let known {
-            guard connection.isCluster, known != connection.laneGroups else { return known }
+            guard connection.isCluster else { return known }
+            // As they lie now.
+            guard known != connection.laneGroups else { return connection.laneGroups }
             // Its connections were ended when the tables were distributed, and the new ones know of it.
             if known.isOne {
                 state.withLock { $0 = connection.laneGroups }

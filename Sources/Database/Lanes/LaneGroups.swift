@@ -7,27 +7,32 @@ import Synchronization
 /// On one Postgres that is every lane. Where tables are distributed by `lane` over several servers (Citus), the lanes of one
 /// shard are a group: a transaction that stays within a group is committed by one server, and a server that is away stops the
 /// groups that it holds and no others.
-package struct LaneGroups: Sendable, Equatable {
+package struct LaneGroups: Sendable {
     /// The group of each lane, by the lane's number.
     private let numbers: [Int]
     /// How many groups there are; they are numbered from 0.
     package let count: Int
+    /// The server of each group, as far as it is known: groups move.
+    private let servers: [Int64?]
 
     /// One Postgres.
     package static let one = LaneGroups(numbers: Lane.all.map { _ in 0 }, count: 1)
 
-    private init(numbers: [Int], count: Int) {
+    private init(numbers: [Int], count: Int, servers: [Int64?] = [nil]) {
         self.numbers = numbers
         self.count = count
+        self.servers = servers
     }
 
-    /// - Parameter shards: the shard in which each lane lies; groups have the order of their shards. Nil where a lane has none.
-    package init?(shards: [Lane: Int64]) {
-        let places = Dictionary(
-            uniqueKeysWithValues: Set(shards.values).sorted().enumerated().map { ($0.element, $0.offset) })
+    /// - Parameters:
+    ///   - shards: the shard in which each lane lies; groups have the order of their shards. Nil where a lane has none.
+    ///   - servers: those that have the shards, as far as they are known.
+    package init?(shards: [Lane: Int64], servers: [Int64: Int64] = [:]) {
+        let order = Set(shards.values).sorted()
+        let places = Dictionary(uniqueKeysWithValues: order.enumerated().map { ($0.element, $0.offset) })
         let numbers = Lane.all.compactMap { lane in shards[lane].flatMap { places[$0] } }
         guard numbers.count == Lane.count else { return nil }
-        self.init(numbers: numbers, count: Set(numbers).count)
+        self.init(numbers: numbers, count: order.count, servers: order.map { servers[$0] })
     }
 
     /// Whether all lanes lie together.
@@ -37,6 +42,12 @@ package struct LaneGroups: Sendable, Equatable {
     package func group(of lane: Lane) -> Int {
         let place = Int(lane.number)
         return numbers.indices.contains(place) ? numbers[place] : 0
+    }
+
+    /// The groups that lie on the same server as this one, which is one of them.
+    package func neighbours(of group: Int) -> [Int] {
+        guard servers.indices.contains(group), let server = servers[group] else { return [group] }
+        return servers.indices.filter { servers[$0] == server }
     }
 
     /// Those of these elements that lie together.
@@ -63,6 +74,11 @@ package struct LaneGroups: Sendable, Equatable {
 
 extension LaneGroups.Part: Sendable where Element: Sendable {}
 
+/// Groups are the same wherever they lie.
+extension LaneGroups: Equatable {
+    package static func == (one: LaneGroups, other: LaneGroups) -> Bool { one.numbers == other.numbers }
+}
+
 extension LaneGroups {
     /// The groups of the database: one, unless it is the coordinator of a cluster over whose shards the lanes are distributed.
     ///
@@ -72,14 +88,14 @@ extension LaneGroups {
         return connection.laneGroups
     }
 
-    private static let last = Mutex<(shards: [Int64], groups: LaneGroups)>(([], .one))
+    private static let last = Mutex<(shards: [Int64], servers: [Int64: Int64], groups: LaneGroups)>(([], [:], .one))
 
     /// The groups of lanes that lie in these shards, which are asked for with most statements and rarely change.
-    fileprivate static func known(_ shards: [Int64]) -> LaneGroups {
+    fileprivate static func known(_ shards: [Int64], _ servers: [Int64: Int64]) -> LaneGroups {
         last.withLock { last in
-            if last.shards != shards {
-                let groups = LaneGroups(shards: Dictionary(uniqueKeysWithValues: zip(Lane.all, shards))) ?? .one
-                last = (shards, groups)
+            if last.shards != shards || last.servers != servers {
+                let lanes = Dictionary(uniqueKeysWithValues: zip(Lane.all, shards))
+                last = (shards, servers, LaneGroups(shards: lanes, servers: servers) ?? .one)
             }
             return last.groups
         }
@@ -101,6 +117,6 @@ extension LaneGroups {
 extension PostgresConnection {
     /// Which lanes lie together in the database of this connection, as it was when it was opened.
     package var laneGroups: LaneGroups {
-        isCluster ? LaneGroups.known(shards) : .one
+        isCluster ? LaneGroups.known(shards, servers) : .one
     }
 }

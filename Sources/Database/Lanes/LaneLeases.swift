@@ -16,8 +16,7 @@ package struct LaneLeases: Sendable {
     package private(set) var workers = 1
     /// Which lanes lie together: leases of different groups are changed by statements of their own.
     package var groups = LaneGroups.one
-    /// Short, because what is not renewed is lost soon.
-    private var rests = GroupRests(share: 1 / 2)
+    private var rests = GroupRests(asksLittle: true)
 
     package init(worker: [UInt8], host: String, duration: Duration, sealingKeys: [String] = []) {
         self.worker = worker
@@ -27,6 +26,12 @@ package struct LaneLeases: Sendable {
     }
 
     package var owned: [Lane] { epochs.keys.sorted() }
+
+    /// Whether leases of this group could not be had when they were tried last. Then nothing else of the group is worth trying, which
+    /// would take longer.
+    package func areFailing(_ group: Int) -> Bool { rests.isFailing(group) }
+
+    package var isAnyFailing: Bool { rests.isAny }
 
     /// How often leases are renewed: three times before they end.
     package var interval: Duration { duration * 0.3 }

@@ -23,6 +23,7 @@ package struct DiversionDuty: Duty {
     /// The number of the last one that was tried: one that fails keeps no others waiting.
     private var last: Int64 = 0
     private var appended: Int64 = 0
+    private var rests = GroupRests()
 
     package init(clock: any WallClock, logger: Logger, metrics: Metrics) {
         self.clock = clock
@@ -50,15 +51,20 @@ package struct DiversionDuty: Duty {
             return false
         }
         last = end.number
+        let groups = connection.laneGroups
         var failure: (any Error)?
-        for part in connection.laneGroups.split(page, by: \.notification.lane) {
+        for part in rests.ordered(groups.split(page, by: \.notification.lane)) where !rests.isResting(part.group) {
+            let begun = ContinuousClock.now
             do {
                 try append(part.elements, on: connection)
+                rests.succeeded(part.group)
             } catch let error as PostgresError where error.isOfData && part.elements.count > 1 {
                 for element in part.elements {
                     do { try append([element], on: connection) } catch { failure = error }
                 }
             } catch {
+                // Of a server that hangs the connection is lost, too; the next run begins with the others.
+                rests.failed(part.group, after: error, of: groups, since: begun)
                 guard !error.isConnectionLost else {
                     last = 0
                     throw error

@@ -30,7 +30,7 @@ package struct IngestRole: Sendable {
             process.metrics.begin(.ingestAnswers, ["answer": answer])
         }
         process.metrics.beginHistogram(.ingestCommitSeconds)
-        let session = try process.session(patience: max(commitTimeout, IngestRole.longestStatement)) { connection in
+        let session = try process.session(patience: IngestRole.patience(commitTimeout, grouping)) { connection in
             try NotificationWriter.bound(connection, within: commitTimeout)
         }
         committer = NotificationCommitter(
@@ -40,6 +40,14 @@ package struct IngestRole: Sendable {
         handler = IngestHandler(
             apps: apps, verifier: verifier, committer: committer, dictionaries: HeaderDictionaries(),
             logger: process.logger, metrics: process.metrics, tracer: process.tracer)
+    }
+
+    /// The coordinator of a cluster that cancels a statement waits for the server to say so, which one that hangs does not: then the
+    /// connection has to go, or notifications for the other servers wait with it.
+    private static func patience(_ commitTimeout: Duration, _ grouping: LaneGrouping) -> Duration {
+        grouping.known?.isOne ?? true
+            ? max(commitTimeout, longestStatement)
+            : NotificationWriter.longestStatement(within: commitTimeout) + .seconds(1)
     }
 
     /// In the order in which they drain, once the listener has.

@@ -177,13 +177,13 @@ package final class NotificationCommitter: Service {
             var elements = inTime(part.elements)
             guard !elements.isEmpty else { continue }
             do {
-                try store(&elements, isAlone: groups.isOne, &writer)
+                try store(&elements, of: (part.group, groups), &writer)
                 rests.succeeded(part.group)
             } catch {
                 let isOfData = (error as? PostgresError)?.isOfData ?? false
                 let isOfGroup = !groups.isOne && !error.isConnectionLost && !isOfData
-                if isOfGroup { rests.failed(part.group, of: groups, since: begun) }
-                fail(elements, error, isOfGroup: isOfGroup && !rests.areFailing(0..<groups.count))
+                if isOfGroup { rests.failed(part.group, after: error, of: groups, since: begun) }
+                fail(elements, error, isOfGroup: isOfGroup && !(0..<groups.count).allSatisfy(rests.isFailing))
             }
         }
     }
@@ -199,10 +199,10 @@ package final class NotificationCommitter: Service {
 
     /// - Parameters:
     ///   - batch: those of them that were answered are gone afterwards.
-    ///   - isAlone: whether all lanes are one group: then there is nothing that could be stored meanwhile.
+    ///   - place: the group of all their lanes.
     /// - Throws: where those that are left are not stored, for a reason that is not of one of them alone.
     private func store(
-        _ batch: inout [Waiting], isAlone: Bool, _ writer: inout NotificationWriter
+        _ batch: inout [Waiting], of place: NotificationWriter.Place, _ writer: inout NotificationWriter
     ) throws {
         // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
         var copies: [NotificationIdentity: [Waiting]] = [:]
@@ -210,7 +210,7 @@ package final class NotificationCommitter: Service {
             copies[waiting.notification.identity, default: []].append(waiting)
         }
         do {
-            try store(copies, &writer)
+            try store(copies, of: place, &writer)
             batch = []
         } catch let error as PostgresError where error.isOfData && copies.count > 1 {
             // One of them cannot be stored: it must not take the others with it.
@@ -218,8 +218,8 @@ package final class NotificationCommitter: Service {
                 let inTime = inTime(alike)
                 guard !inTime.isEmpty else { continue }
                 do {
-                    try store([identity: inTime], &writer)
-                } catch  where isAlone || (error as? PostgresError)?.isOfData ?? false {
+                    try store([identity: inTime], of: place, &writer)
+                } catch  where place.groups.isOne || (error as? PostgresError)?.isOfData ?? false {
                     fail(inTime, error)
                 } catch {
                     batch = inTime + copies.values.joined()
@@ -232,11 +232,12 @@ package final class NotificationCommitter: Service {
 
     /// In one transaction, and answers them.
     private func store(
-        _ copies: [NotificationIdentity: [Waiting]], _ writer: inout NotificationWriter
+        _ copies: [NotificationIdentity: [Waiting]], of place: NotificationWriter.Place,
+        _ writer: inout NotificationWriter
     ) throws {
         let unique = copies.values.compactMap { $0.first?.notification }
         FailPoint.ingestBeforeInsert.pass()
-        let outcomes = try writer.store(unique)
+        let outcomes = try writer.store(unique, of: place)
         FailPoint.ingestAfterInsert.pass()
         isReachable.change { $0 = true }
         metrics.observe(.ingestBatchSize, Double(unique.count))

@@ -4,7 +4,8 @@ import Database
 import Postgres
 
 /// Stores notifications for the thread that commits them: in the log, or beside it while the log's tables are locked, as they are
-/// when they are moved onto a cluster. Both are committed, so that both may be answered 200.
+/// when they are moved onto a cluster, or while the server of a group of lanes hangs. Both are committed, so that both may be
+/// answered 200.
 struct NotificationWriter {
     /// How long after a lock was waited for in vain it is not waited for again.
     private static let rest = Duration.seconds(5)
@@ -15,7 +16,8 @@ struct NotificationWriter {
     private let logger: Logger
     private let failures = RepeatedFailure()
     private var inserter: NotificationInserter
-    private var divertedUntil: ContinuousClock.Instant?
+    /// By the groups of their lanes.
+    private var divertedUntil: [Int: ContinuousClock.Instant] = [:]
     /// Of those that were not logged yet.
     private var diverted = 0
 
@@ -30,29 +32,46 @@ struct NotificationWriter {
         inserter = NotificationInserter(sequence: sequence(), clock: clock)
     }
 
-    /// How long a statement waits for a lock, so that there is time to store the notification otherwise.
+    /// A group of lanes, of all that there are.
+    typealias Place = (group: Int, groups: LaneGroups)
+
+    /// How long a statement waits for a lock, and on a cluster for a server, so that there is time to store the notification otherwise.
     ///
     /// - Parameter timeout: how long a notification may wait to be stored.
     static func bound(_ connection: PostgresConnection, within timeout: Duration) throws {
-        let limit = min(.seconds(2), timeout / 4)
-        try connection.query("SELECT set_config('lock_timeout', $1, false)", [.text("\(limit.milliseconds)ms")])
+        try limit("lock_timeout", min(.seconds(2), timeout / 4), on: connection)
+        if connection.isCluster { try limit("statement_timeout", longestStatement(within: timeout), on: connection) }
+    }
+
+    /// What a statement of a cluster may take.
+    static func longestStatement(within timeout: Duration) -> Duration { min(.seconds(3), timeout * 3 / 8) }
+
+    private static func limit(_ setting: String, _ limit: Duration, on connection: PostgresConnection) throws {
+        try connection.query(
+            "SELECT set_config($1, $2, false)", [.text(setting), .text("\(limit.milliseconds)ms")])
     }
 
     /// One outcome for each notification, in their order; none of them may have the identity of another.
     ///
+    /// - Parameter place: the group of all their lanes.
     /// - Throws: when nothing is stored, or when it is unknown whether anything is. Sending them again is safe.
-    mutating func store(_ notifications: [NewNotification]) throws -> [NotificationInserter.InsertResult] {
-        if let divertedUntil, .now < divertedUntil { return try divert(notifications) }
+    mutating func store(
+        _ notifications: [NewNotification], of place: Place
+    ) throws -> [NotificationInserter.InsertResult] {
+        if let end = divertedUntil[place.group], .now < end { return try divert(notifications) }
         do {
             let results = try numbered { inserter, connection in
                 try inserter.insert(notifications, on: connection)
             }
-            divertedUntil = nil
+            divertedUntil[place.group] = nil
             return results
         } catch let locked as PostgresError where locked.cause == .locked || locked.isCancelled {
             let results: [NotificationInserter.InsertResult]
             do { results = try divert(notifications) } catch { throw error.isConnectionLost ? error : locked }
-            divertedUntil = .now + NotificationWriter.rest
+            // A server that hangs does so for all its groups, each of which would take as long.
+            for group in locked.isCancelled ? place.groups.neighbours(of: place.group) : [place.group] {
+                divertedUntil[group] = .now + NotificationWriter.rest
+            }
             failures.warning("notifications diverted", locked, count: diverted, logger)
             diverted = 0
             return results

@@ -58,7 +58,9 @@ extension PostgresConnection {
 
     /// By the ranges of hashes, which every role may read; the function that names the shard of a value asks for rights on the table.
     private static let ranges = """
-        SELECT n::int8 AS number, s.shardid::int8 AS shard
+        SELECT n::int8 AS number, s.shardid::int8 AS shard, (
+                SELECT min(p.groupid)::int8 FROM pg_catalog.pg_dist_placement p WHERE p.shardid = s.shardid
+            ) AS server
         FROM generate_series(0, $2::int4 - 1) AS n
         LEFT JOIN pg_catalog.pg_dist_shard s ON s.logicalrelid = to_regclass($1)
             AND pg_catalog.worker_hash(n::int2) BETWEEN s.shardminvalue::int4 AND s.shardmaxvalue::int4
@@ -66,7 +68,7 @@ extension PostgresConnection {
         """
 
     /// Asks whether this table is distributed over the servers of a cluster by a column of small numbers; statements are sent
-    /// accordingly from then on, and `shards` says where the numbers lie.
+    /// accordingly from then on, and `shards` and `servers` say where the numbers lie.
     ///
     /// - Parameter count: of the numbers, which begin at 0.
     /// - Throws: `PostgresError`, also where the cluster knows no shard for a number.
@@ -74,7 +76,7 @@ extension PostgresConnection {
         guard try isCoordinator(),
             try query(PostgresConnection.distributes, [.text(table)]).one().bool("is_distributed")
         else {
-            shards = []
+            (shards, servers) = ([], [:])
             return
         }
         let rows = try query(PostgresConnection.ranges, [.text(table), .int4(Int32(clamping: count))])
@@ -83,6 +85,9 @@ extension PostgresConnection {
             throw PostgresError(.configuration, "the cluster has no shard for some values of \(table)")
         }
         shards = found
+        servers = try rows.reduce(into: [:]) { servers, row in
+            servers[try row.int("shard")] = try row.optionalInt("server")
+        }
     }
 
     /// Whether the tables lie on several servers, so that statements are sent as a cluster takes them (see `ClusterText`).

@@ -22,6 +22,8 @@ package final class PostgresConnection {
     private var planned = PlannedStatements()
     /// The shards of a cluster in which lanes lie, by their numbers; none on one Postgres (see `findShards`).
     package internal(set) var shards: [Int64] = []
+    /// The servers that have these shards, by the cluster's numbers, as it was when they were looked for: shards move.
+    package internal(set) var servers: [Int64: Int64] = [:]
     private let notices = PostgresNotices()
 
     /// Called with each connection of this process once it is open. Nil in programs, which look at their connections as they need

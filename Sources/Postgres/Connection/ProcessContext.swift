@@ -30,12 +30,13 @@ package struct ProcessContext: Sendable {
     }
 
     /// - Parameter patience: how long one statement may stay unanswered before the connection is cut; longer than the
-    ///   server lets a statement of the role run.
+    ///   server lets a statement of the role run. Asked for again and again.
     package func session(
-        patience: Duration, _ prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
+        patience: @escaping @autoclosure @Sendable () -> Duration,
+        _ prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) throws -> PostgresSession {
         let session = try sessions(prepare)
-        watch.add(session, patience: patience)
+        watch.add(session, patience: patience())
         return session
     }
 }

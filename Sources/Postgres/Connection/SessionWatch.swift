@@ -13,7 +13,7 @@ import Synchronization
 package final class SessionWatch: Sendable {
     private struct Watched {
         weak var session: PostgresSession?
-        let patience: Duration
+        let patience: @Sendable () -> Duration
     }
 
     private struct State {
@@ -58,8 +58,8 @@ package final class SessionWatch: Sendable {
 
     /// From any thread.
     ///
-    /// - Parameter patience: how long one statement may take; longer than the server lets it run.
-    package func add(_ session: PostgresSession, patience: Duration) {
+    /// - Parameter patience: how long one statement may take; longer than the server lets it run. Asked for at each look.
+    package func add(_ session: PostgresSession, patience: @escaping @autoclosure @Sendable () -> Duration) {
         session.isWatched(by: self)
         let isFirst = state.withLock { state in
             defer { state.isRunning = true }
@@ -96,7 +96,7 @@ package final class SessionWatch: Sendable {
             let patience =
                 if session.isBusy(longerThan: SessionWatch.patienceWithFormer), let primary,
                     let former = session.former(of: primary), isGone(former.server, former.target)
-                { SessionWatch.patienceWithFormer } else { one.patience }
+                { SessionWatch.patienceWithFormer } else { one.patience() }
             if session.cut(ifBusyFor: patience) { cut.append(patience) }
         }
         guard let longest = cut.max() else { return }

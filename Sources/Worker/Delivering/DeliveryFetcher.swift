@@ -246,7 +246,7 @@ struct DeliveryFetcher {
         of leases: LaneLeases, _ body: (DeliveryFetcher, LaneGroups.Part<Lane>) throws -> Void
     ) throws -> [any Error] {
         let fetcher = self
-        let parts = leases.groups.split(leases.owned)
+        let parts = leases.groups.split(leases.owned).filter { !leases.areFailing($0.group) }
         let turns = parts.filter { $0.group >= nextGroup } + parts.filter { $0.group < nextGroup }
         return try rests.run(turns, of: leases.groups) { try body(fetcher, $0) }
     }

@@ -27,7 +27,7 @@ extension LaneCycle {
 
     /// Those in trouble together are of one group of lanes.
     private func isResting(_ group: LaneTrouble.Group) -> Bool {
-        group.lanes.first.map { rests.isResting(groups.group(of: $0)) } ?? false
+        group.lanes.first.map { isResting(groups.group(of: $0)) } ?? false
     }
 
     private mutating func work(_ group: LaneTrouble.Group, on connection: PostgresConnection) throws {
@@ -91,7 +91,7 @@ extension LaneCycle {
     /// A server that does not answer, or not in time, takes a part of the time only.
     mutating func rest(_ lane: Lane?, after error: any Error, since begun: ContinuousClock.Instant) {
         guard let lane, error.fault == .away || error.isTimeout, !error.isConnectionLost else { return }
-        rests.failed(groups.group(of: lane), of: groups, since: begun)
+        rests.failed(groups.group(of: lane), after: error, of: groups, since: begun)
     }
 
     /// One purchase that cannot be looked at must not keep the ends of all others from being told.

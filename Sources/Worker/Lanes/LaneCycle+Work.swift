@@ -117,9 +117,11 @@ extension LaneCycle {
 
     /// Results of deliveries in such groups, but for those that rest: they would be in the way of the others.
     private func takeResults(_ isWanted: (Int) -> Bool) -> [AttemptResult] {
-        guard rests.isAny || !nextResults.isEmpty else { return engine.takeResults(atMost: LaneCycle.resultLimit) }
+        guard rests.isAny || leases.isAnyFailing || !nextResults.isEmpty else {
+            return engine.takeResults(atMost: LaneCycle.resultLimit)
+        }
         let now = ContinuousClock.now
-        let wanted = Set((0..<groups.count).filter { isWanted($0) && !rests.isResting($0, at: now) })
+        let wanted = Set((0..<groups.count).filter { isWanted($0) && !isResting($0, at: now) })
         return engine.takeResults(atMost: LaneCycle.resultLimit) { [groups] result in
             !wanted.contains(groups.group(of: result.delivery.id.lane))
         }
@@ -129,7 +131,7 @@ extension LaneCycle {
     private mutating func settleApart(on connection: PostgresConnection) throws -> Bool {
         guard !nextResults.isEmpty else { return false }
         let now = ContinuousClock.now
-        let due = Set(nextResults.filter { now >= $0.value && !rests.isResting($0.key, at: now) }.keys)
+        let due = Set(nextResults.filter { now >= $0.value && !isResting($0.key, at: now) }.keys)
         guard !due.isEmpty else { return false }
         let results = takeResults(due.contains)
         for group in due { nextResults[group] = nil }
@@ -138,7 +140,7 @@ extension LaneCycle {
         defer { for part in parts { engine.giveBack(part.elements) } }
         while let part = parts.popFirst() {
             // One before it may have failed since, and then all that failed last time rest.
-            guard !rests.isResting(part.group) else {
+            guard !isResting(part.group) else {
                 engine.giveBack(part.elements)
                 hold(part.elements, until: .now)
                 continue

@@ -105,7 +105,12 @@ struct LaneCycle {
     /// Whether each group of lanes in which this worker owns some failed last time.
     var isStopped: Bool {
         let owned = Set(leases.owned.map(groups.group(of:)))
-        return !owned.isEmpty && rests.areFailing(owned)
+        return !owned.isEmpty && owned.allSatisfy { leases.areFailing($0) || rests.isFailing($0) }
+    }
+
+    /// Whether nothing is tried of the group for now.
+    func isResting(_ group: Int, at now: ContinuousClock.Instant = .now) -> Bool {
+        leases.areFailing(group) || rests.isResting(group, at: now)
     }
 
     /// Whether this worker does what one does for all.
@@ -168,7 +173,7 @@ struct LaneCycle {
         _ group: Int, _ body: (inout LaneCycle) throws -> Result
     ) throws -> Result? {
         guard !groups.isOne else { return try body(&self) }
-        guard !rests.isResting(group) else { return nil }
+        guard !isResting(group) else { return nil }
         let begun = ContinuousClock.now
         do {
             let result = try body(&self)
@@ -177,7 +182,7 @@ struct LaneCycle {
             return result
         } catch {
             guard !error.isConnectionLost else { throw error }
-            rests.failed(group, of: groups, since: begun)
+            rests.failed(group, after: error, of: groups, since: begun)
             failed(error)
             return nil
         }

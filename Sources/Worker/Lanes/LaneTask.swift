@@ -36,7 +36,8 @@ struct LaneTask: Sendable {
 
     private static let gauges = LaneTask(pace: \.paces.gauges) { cycle, connection in
         try cycle.gauges.measure(
-            cycle.groups.split(cycle.leases.owned), outages: cycle.outages.known.count, now: cycle.now,
+            cycle.groups.split(cycle.leases.owned).filter { !cycle.isResting($0.group) },
+            outages: cycle.outages.known.count, now: cycle.now,
             on: connection)
     }
 

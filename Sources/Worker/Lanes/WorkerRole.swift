@@ -55,7 +55,9 @@ package struct WorkerRole: Sendable {
         WorkerRole.begin(metrics)
         worker = LaneWorker(
             configuration: settings.lanes,
-            session: try process.session(patience: WorkerRole.patience(lease: settings.lanes.lease)) { connection in
+            session: try process.session(
+                patience: WorkerRole.patience(lease: settings.lanes.lease, grouping)
+            ) { connection in
                 try WorkerRole.bound(connection, grouping, lease: settings.lanes.lease)
                 try prepare(connection)
             },
@@ -79,9 +81,12 @@ package struct WorkerRole: Sendable {
     /// leases are over.
     private static func bound(_ connection: PostgresConnection, _ grouping: LaneGrouping, lease: Duration) throws {
         guard try !grouping.groups(on: connection).isOne else { return }
-        let timeout = "\(max(500, lease.milliseconds / 4))ms"
+        let timeout = "\(longestAnswer(lease: lease).milliseconds)ms"
         try connection.query("SELECT set_config('statement_timeout', $1, false)", [.text(timeout)])
     }
+
+    /// Of a server of a cluster.
+    private static func longestAnswer(lease: Duration) -> Duration { max(.milliseconds(500), lease / 4) }
 
     /// What alarms and dashboards read is there before the first of its kind happens.
     private static func begin(_ metrics: Metrics) {
@@ -111,7 +116,14 @@ package struct WorkerRole: Sendable {
 
     /// How long a lane's statement may stay unanswered: longer than one that is bounded by the lease takes; without
     /// progress for so long the lanes are lost anyway.
-    private static func patience(lease: Duration) -> Duration { min(max(.seconds(5), lease * 2), longestStatement) }
+    ///
+    /// The coordinator of a cluster that cancels a statement waits for the server to say so, which one that hangs does not: then the
+    /// connection has to go before the leases of the others' lanes are over.
+    private static func patience(lease: Duration, _ grouping: LaneGrouping) -> Duration {
+        grouping.known?.isOne ?? true
+            ? min(max(.seconds(5), lease * 2), longestStatement)
+            : longestAnswer(lease: lease) + max(.seconds(1), lease / 8)
+    }
 
     /// In the order in which they start and drain; services of the process that drain before the worker go between them.
     package var services: [any Service] { [sender, worker] }

@@ -97,6 +97,9 @@ import Testing
                 INSERT INTO pg_catalog.pg_dist_shard
                 SELECT 'entitled.lane'::regclass, 102008 + i, (64 * i)::text, (64 * i + 63)::text
                 FROM generate_series(0, 3) AS i;
+                CREATE TABLE pg_catalog.pg_dist_placement (shardid bigint, groupid int);
+                GRANT SELECT ON pg_catalog.pg_dist_placement TO public;
+                INSERT INTO pg_catalog.pg_dist_placement VALUES (102008, 1), (102009, 2), (102010, 1);
                 CREATE FUNCTION pg_catalog.worker_hash(v anyelement) RETURNS int
                 LANGUAGE sql AS 'SELECT CASE WHEN v <> \(lane) THEN (v::int * 37 % 256) END';
                 """)
@@ -111,6 +114,8 @@ import Testing
         let groups = try grouping.groups(on: worker)
         #expect(groups == TestGroups.four)
         #expect(grouping.known == groups)
+        // Of the last one it is not known where it lies.
+        #expect((0..<4).map(groups.neighbours) == [[0, 2], [1], [0, 2], [3]])
         try database.execute("DROP TABLE pg_catalog.pg_dist_partition")
         #expect(try grouping.groups(on: worker) == groups)
         #expect(try LaneGrouping().groups(on: worker) == .one)
@@ -182,7 +187,7 @@ import Testing
         let due = begun + .seconds(9)
         for group in [1, 3] { #expect(rests.isResting(group, at: due - .milliseconds(1))) }
         for group in [0, 2] { #expect(!rests.isResting(group, at: begun + .seconds(2))) }
-        #expect(rests.areFailing([1, 3]) && !rests.areFailing([1, 2]))
+        #expect((0..<4).filter(rests.isFailing) == [1, 3])
         #expect(rests.ordered([0, 1, 2, 3]) == [0, 2, 1, 3])
         // The first fails again: the second one waits with it, and is tried first the next time.
         rests.failed(1, of: groups, since: due, at: due + .seconds(1))
@@ -198,6 +203,53 @@ import Testing
         let now = ContinuousClock.now
         rests.failed(1, of: groups, since: now, at: now)
         #expect(rests.isResting(1, at: now + .milliseconds(99)) && !rests.isResting(1, at: now + .milliseconds(100)))
+    }
+
+    private static let away = PostgresError(.query, "could not connect", sqlstate: "08006")
+    private static let late = PostgresError(.query, "canceling statement", sqlstate: "57014")
+    /// The first two groups on one server, the others on another one.
+    private let twoServers = LaneGroups(
+        shards: Dictionary(uniqueKeysWithValues: Lane.all.map { ($0, Int64($0.number) * 37 % 256 / 64) }),
+        servers: [0: 1, 1: 1, 2: 2, 3: 2])
+
+    @Test func `a server that is away is asked for one of its groups, and the others on it rest, too`() throws {
+        let groups = try #require(twoServers)
+        var rests = GroupRests()
+        var ran: [Int] = []
+        let failures = try rests.run(groups.split(Lane.all), of: groups) { part in
+            ran.append(part.group)
+            if part.group < 2 { throw Self.away }
+        }
+        #expect(ran == [0, 2, 3] && failures.count == 1)
+        #expect((0..<4).filter(rests.isFailing) == [0, 1] && rests.isResting(1))
+        // The one that was not tried comes first.
+        #expect(rests.ordered([0, 1, 2, 3]) == [2, 3, 1, 0])
+        // One that answers again says nothing about the other, which may be tried at once.
+        rests.succeeded(1)
+        #expect((0..<4).filter(rests.isFailing) == [0])
+    }
+
+    @Test func `a time limit is of the server where little is asked, and of the group alone else`() throws {
+        let groups = try #require(twoServers)
+        let begun = ContinuousClock.now
+        var (leases, deliveries) = (GroupRests(asksLittle: true), GroupRests())
+        leases.failed(2, after: Self.late, of: groups, since: begun, at: begun + .seconds(1))
+        deliveries.failed(2, after: Self.late, of: groups, since: begun, at: begun + .seconds(1))
+        #expect((0..<4).filter(leases.isFailing) == [2, 3])
+        #expect((0..<4).filter(deliveries.isFailing) == [2])
+        // The first rest of what is in a hurry is short, the later ones are not; other groups' success is none of the server.
+        #expect(!leases.isResting(2, at: begun + .seconds(2)) && deliveries.isResting(2, at: begun + .seconds(4)))
+        for round in 2...6 {
+            leases.succeeded(0)
+            let start = begun + .seconds(100 * round)
+            leases.failed(3, after: Self.late, of: groups, since: start, at: start + .seconds(1))
+            let end = start + .seconds(1 + min(round, 4))
+            #expect(leases.isResting(2, at: end - .milliseconds(1)) && !leases.isResting(2, at: end))
+        }
+        leases.succeeded(2)
+        leases.succeeded(3)
+        leases.failed(3, after: Self.late, of: groups, since: begun + .seconds(900), at: begun + .seconds(901))
+        #expect(!leases.isResting(3, at: begun + .seconds(902)))
     }
 
     @Test func `a resting group is not run`() throws {

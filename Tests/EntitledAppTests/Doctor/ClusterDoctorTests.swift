@@ -99,6 +99,11 @@ struct ClusterDoctorTests {
                     && $0.contains("ALTER ROLE entitled_api LOGIN")
             }, "\(found)")
         try bench.database.execute("ALTER ROLE entitled_api LOGIN")
+        try set("citus.node_connection_timeout", "30s", on: 0)
+        #expect(
+            complaints().contains { $0.hasPrefix("cluster.servers warning citus.node_connection_timeout is 30s: ") },
+            "\(complaints())")
+        try set("citus.node_connection_timeout", "2s", on: 0)
         try bench.database.execute("SELECT undistribute_table('entitled.status_look')")
         #expect(
             complaints().contains {

@@ -42,6 +42,8 @@ import Testing
                     logicalrelid regclass, shardid bigint, shardminvalue text, shardmaxvalue text);
                 INSERT INTO pg_catalog.pg_dist_shard
                 VALUES ('public.t'::regclass, 7, '0', '1'), ('public.t'::regclass, 9, '2', '3');
+                CREATE TABLE pg_catalog.pg_dist_placement (shardid bigint, groupid int);
+                INSERT INTO pg_catalog.pg_dist_placement VALUES (7, 2);
                 CREATE FUNCTION pg_catalog.worker_hash(v anyelement) RETURNS int LANGUAGE sql AS 'SELECT 3 - v::int';
                 """)
     }

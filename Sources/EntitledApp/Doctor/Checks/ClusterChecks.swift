@@ -16,6 +16,8 @@ enum ClusterChecks {
 
     // MARK: - Servers
 
+    private static let longestConnecting = Duration.seconds(5)
+
     private static func servers(_ connection: PostgresConnection) throws -> [Finding] {
         let members = try ClusterMember.list(on: connection)
         guard !members.isEmpty else { return [] }
@@ -39,6 +41,12 @@ enum ClusterChecks {
             }
             if member.isCoordinator { coordinator = answer }
             findings += faults(of: member, answer, beside: coordinator)
+        }
+        if let timeout = try ClusterMember.connectionTimeout(on: connection), timeout > longestConnecting {
+            findings.append(
+                .warning(
+                    "citus.node_connection_timeout is \(timeout.text): so long a process waits for each server whose host is off",
+                    "set it to \(longestConnecting.text) at most on the coordinator, and reload Postgres"))
         }
         guard findings.isEmpty else { return findings }
         return [

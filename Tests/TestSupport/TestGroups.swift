@@ -10,6 +10,12 @@ package enum TestGroups {
         LaneGroups(shards: Dictionary(uniqueKeysWithValues: Lane.all.map { ($0, Int64($0.number) * 37 % 256 / 64) }))
         ?? .one
 
+    /// The same, the first two on one server and the others on another one.
+    package static let onTwoServers =
+        LaneGroups(
+            shards: Dictionary(uniqueKeysWithValues: Lane.all.map { ($0, Int64($0.number) * 37 % 256 / 64) }),
+            servers: [0: 1, 1: 1, 2: 2, 3: 2]) ?? .one
+
     /// One or four.
     package static func of(_ count: Int) -> LaneGroups { count == 4 ? four : .one }
 

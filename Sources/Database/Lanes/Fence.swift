@@ -59,11 +59,14 @@ package enum Fence {
         return Passed(now: try row.int("now_ms"), touched: touched)
     }
 
+    /// How long a statement of a worker's transaction may take, and wait for a lock.
+    package static func limit(lease: Duration) -> Duration { max(.seconds(1), lease / 2) }
+
     /// Call as the first statement of a transaction; writes may concern only the lanes that passed.
     package static func pass(
         _ lanes: [Lane], leases: LaneLeases, on connection: PostgresConnection
     ) throws -> Passed {
-        let timeout = "\(max(1000, leases.duration.milliseconds / 2))ms"
+        let timeout = "\(limit(lease: leases.duration).milliseconds)ms"
         let rows = try connection.query(
             lock,
             [

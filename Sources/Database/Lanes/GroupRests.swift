@@ -13,21 +13,24 @@ package struct GroupRests: Sendable {
     /// The groups that failed when they were tried last, in the order of these failures.
     private var failing: [Int] = []
     private var until: Instant?
-    /// How often something failed since nothing was failing.
+    /// How often something failed since nothing was failing, and which groups answered since then.
     private var failures = 0
+    private var answered: Set<Int> = []
     private let factor: Double
     private let asksLittle: Bool
+    private let longest: Duration
 
-    private static let longest = Duration.seconds(30)
     private static let shortest = Duration.milliseconds(100)
 
     /// - Parameters:
     ///   - share: of the time that may be spent on failing.
     ///   - asksLittle: whether what is asked takes no time and is in a hurry. Then what runs into a time limit is of a server that
     ///     hangs, as all other groups on it are; and the first rests are short.
-    package init(share: Double = 1 / 5, asksLittle: Bool = false) {
+    ///   - longest: how long groups rest at most, that may be well again.
+    package init(share: Double = 1 / 5, asksLittle: Bool = false, longest: Duration = .seconds(30)) {
         factor = 1 / share - 1
         self.asksLittle = asksLittle
+        self.longest = longest
     }
 
     /// - Parameter begun: when that began which failed.
@@ -35,11 +38,12 @@ package struct GroupRests: Sendable {
         guard !groups.isOne else { return }
         failing.removeAll { $0 == group }
         failing.append(group)
+        answered.remove(group)
         failures += 1
         let factor = asksLittle ? min(factor, Double(failures)) : factor
         // A server that refuses at once is not asked all the time.
         let rest = max(until ?? now, now) + max((now - begun) * factor, GroupRests.shortest)
-        until = min(rest, now + GroupRests.longest)
+        until = min(rest, now + longest)
     }
 
     /// The same for all groups of the server, where the error says that it does not answer.
@@ -47,8 +51,10 @@ package struct GroupRests: Sendable {
         _ group: Int, after error: any Error, of groups: LaneGroups, since begun: Instant, at now: Instant = .now
     ) {
         if !groups.isOne, error.fault == .away || asksLittle && error.isTimeout {
-            // They come before it, since they were not tried.
-            failing += groups.neighbours(of: group).filter { $0 != group && !failing.contains($0) }
+            // They come before it, since they were not tried. One that answered meanwhile may have moved to another server.
+            failing += groups.neighbours(of: group).filter {
+                $0 != group && !failing.contains($0) && !answered.contains($0)
+            }
         }
         failed(group, of: groups, since: begun, at: now)
     }
@@ -56,7 +62,8 @@ package struct GroupRests: Sendable {
     package mutating func succeeded(_ group: Int) {
         guard !failing.isEmpty else { return }
         failing.removeAll { $0 == group }
-        if failing.isEmpty { failures = 0 }
+        answered.insert(group)
+        if failing.isEmpty { (failures, answered) = (0, []) }
     }
 
     /// Whether some group failed last time.
@@ -72,17 +79,17 @@ package struct GroupRests: Sendable {
     /// Runs the body for each of these whose group does not rest, those that failed last time at the end. One that fails does not stop
     /// the others, and rests then.
     ///
+    /// - Parameter body: says whether it asked anything: only then the group is known to answer.
     /// - Returns: what failed.
     /// - Throws: what failed where all lanes are one group, and the loss of the connection.
     package mutating func run<Element>(
-        _ parts: [LaneGroups.Part<Element>], of groups: LaneGroups, _ body: (LaneGroups.Part<Element>) throws -> Void
+        _ parts: [LaneGroups.Part<Element>], of groups: LaneGroups, _ body: (LaneGroups.Part<Element>) throws -> Bool
     ) throws -> [any Error] {
         var thrown: [any Error] = []
         for part in ordered(parts) where !isResting(part.group) {
             let begun = ContinuousClock.now
             do {
-                try body(part)
-                succeeded(part.group)
+                if try body(part) { succeeded(part.group) }
             } catch {
                 guard !groups.isOne, !error.isConnectionLost else { throw error }
                 failed(part.group, after: error, of: groups, since: begun)

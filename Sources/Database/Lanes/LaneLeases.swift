@@ -109,12 +109,29 @@ package struct LaneLeases: Sendable {
     }
 
     /// What is done for each group that some of these lanes are of.
+    ///
+    /// - Parameter body: says whether it asked anything.
     private mutating func forEachGroup(
-        of lanes: [Lane], _ change: inout Change, _ body: (inout LaneLeases, [Lane], inout Change) throws -> Void
+        of lanes: [Lane], _ change: inout Change, on connection: PostgresConnection,
+        _ body: (inout LaneLeases, [Lane], inout Change) throws -> Bool
     ) throws {
         var rests = rests
         defer { self.rests = rests }
-        change.failures += try rests.run(groups.split(lanes), of: groups) { try body(&self, $0.elements, &change) }
+        change.failures += try rests.run(groups.split(lanes), of: groups) { part in
+            do {
+                return try body(&self, part.elements, &change)
+            } catch let error as PostgresError where error.isTimeout && !error.isConnectionLost && !groups.isOne {
+                throw LaneLeases.answers(part.elements, on: connection) ? LaneLeases.locked : error
+            }
+        }
+    }
+
+    /// A server that answers has a lock that was waited for in vain: its other groups are as well as before.
+    private static let locked = PostgresError(
+        .query, "a lock on the leases of a group of lanes was not to be had in time", sqlstate: "55P03")
+
+    private static func answers(_ lanes: [Lane], on connection: PostgresConnection) -> Bool {
+        (try? Fence.look(at: Array(lanes.prefix(1)), on: connection)) != nil
     }
 
     /// Renews what is owned, gives back what is more than a fair share, and takes what is free up to it.
@@ -131,7 +148,7 @@ package struct LaneLeases: Sendable {
             change.lost += given.lost
             change.failures += given.failures
         } else if epochs.count < share {
-            try forEachGroup(of: Lane.all, &change) { leases, lanes, change in
+            try forEachGroup(of: Lane.all, &change, on: connection) { leases, lanes, change in
                 try leases.acquire(from: lanes, atMost: share - leases.epochs.count, on: connection, &change)
             }
         }
@@ -143,8 +160,8 @@ package struct LaneLeases: Sendable {
 
     private mutating func acquire(
         from lanes: [Lane], atMost limit: Int, on connection: PostgresConnection, _ change: inout Change
-    ) throws {
-        guard limit > 0 else { return }
+    ) throws -> Bool {
+        guard limit > 0 else { return false }
         let rows = try connection.query(
             LaneLeases.acquire,
             [.int8(Int64(limit)), .uuid(worker), .int8(duration.milliseconds), .int2s(lanes.map(\.number))])
@@ -154,15 +171,17 @@ package struct LaneLeases: Sendable {
             change.gained.append(lane)
             if try row.bool("is_taken_over") { change.takenOver.append(lane) }
         }
+        return true
     }
 
     /// Whether a lane has no holder; much cheaper than `maintain`, so that it can be asked more often. Of a group that failed that is
     /// found out by `maintain`.
     package mutating func areAnyFree(on connection: PostgresConnection) throws -> Bool {
         var (change, areAnyFree) = (Change(), false)
-        try forEachGroup(of: Lane.all, &change) { _, lanes, _ in
-            guard !areAnyFree else { return }
+        try forEachGroup(of: Lane.all, &change, on: connection) { _, lanes, _ in
+            guard !areAnyFree else { return false }
             areAnyFree = try connection.query(LaneLeases.anyFree, [.int2s(lanes.map(\.number))]).one().bool("exists")
+            return true
         }
         return areAnyFree
     }
@@ -175,8 +194,9 @@ package struct LaneLeases: Sendable {
     }
 
     private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws {
-        try forEachGroup(of: owned, &change) { leases, lanes, change in
+        try forEachGroup(of: owned, &change, on: connection) { leases, lanes, change in
             try leases.renew(lanes, on: connection, &change)
+            return true
         }
     }
 
@@ -203,9 +223,10 @@ package struct LaneLeases: Sendable {
     @discardableResult
     package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws -> Change {
         var change = Change()
-        try forEachGroup(of: lanes, &change) { leases, lanes, change in
+        try forEachGroup(of: lanes, &change, on: connection) { leases, lanes, change in
             try leases.giveBack(lanes, on: connection)
             change.lost += lanes
+            return true
         }
         return change
     }

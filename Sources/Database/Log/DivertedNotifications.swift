@@ -1,8 +1,8 @@
 import Base
 import Postgres
 
-/// Notifications that ingest accepted while the tables of the log were locked, in a table of their own: as durable as those of the
-/// log, and put into it by the leader afterwards. One may be there twice, or in the log already; the log takes it once.
+/// Notifications that ingest accepted while the log could not be written, in a table of their own: as durable as those of the log, and
+/// put into it by the leader afterwards. One may be there twice, or in the log already; the log takes it once.
 package enum DivertedNotifications {
     private static let insert = """
         WITH durable AS MATERIALIZED (SELECT \(Durability.setting))

@@ -138,6 +138,8 @@ package enum PurchaseTable {
         """
 
     /// The purchases that are owned under these ids.
+    ///
+    /// - Throws: `PostgresError`, also where one of them may not be seen yet (`PurchaseLanes.query`).
     package static func owned(by ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
         let rows = try PurchaseLanes.query(
             selectOwned, [.texts(ids)], ofOwners: ids, on: connection, place: PurchaseLanes.OwnerPlace.init)

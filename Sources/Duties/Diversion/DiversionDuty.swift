@@ -3,7 +3,7 @@ import Daemon
 import Database
 import Postgres
 
-/// Puts into the log what ingest accepted while the log was locked.
+/// Puts into the log what ingest accepted while the log could not be written: its tables were locked, or a server hung.
 ///
 /// A notification is removed after its commit to the log, which takes it once: so nothing is lost and nothing is there twice, whenever
 /// a process is killed, and whichever worker is the leader.
@@ -23,7 +23,10 @@ package struct DiversionDuty: Duty {
     /// The number of the last one that was tried: one that fails keeps no others waiting.
     private var last: Int64 = 0
     private var appended: Int64 = 0
-    private var rests = GroupRests()
+    private var rests = GroupRests(asksLittle: true)
+
+    /// For a server of a cluster.
+    private static let limit = PostgresStatement("SELECT set_config('statement_timeout', '5s', false)")
 
     package init(clock: any WallClock, logger: Logger, metrics: Metrics) {
         self.clock = clock
@@ -52,9 +55,12 @@ package struct DiversionDuty: Duty {
         }
         last = end.number
         let groups = connection.laneGroups
+        if !groups.isOne { _ = try connection.queryBatch([DiversionDuty.limit]) }
         var failure: (any Error)?
+        var wasTried = false
         for part in rests.ordered(groups.split(page, by: \.notification.lane)) where !rests.isResting(part.group) {
             let begun = ContinuousClock.now
+            wasTried = true
             do {
                 try append(part.elements, on: connection)
                 rests.succeeded(part.group)
@@ -73,7 +79,8 @@ package struct DiversionDuty: Duty {
             }
         }
         if let failure { throw failure }
-        return true
+        // The pages of a server that is away are not read all at once.
+        return wasTried
     }
 
     private mutating func append(

@@ -7,8 +7,10 @@ import Postgres
 /// when they are moved onto a cluster, or while the server of a group of lanes hangs. Both are committed, so that both may be
 /// answered 200.
 struct NotificationWriter {
-    /// How long after a lock was waited for in vain it is not waited for again.
+    /// How long after a lock was waited for in vain it is not waited for again, and the longest time where a server
+    /// hangs on.
     private static let rest = Duration.seconds(5)
+    private static let longestRest = Duration.seconds(30)
 
     private let session: PostgresSession
     private let sequence: @Sendable () -> SequenceGenerator
@@ -18,6 +20,8 @@ struct NotificationWriter {
     private var inserter: NotificationInserter
     /// By the groups of their lanes.
     private var divertedUntil: [Int: ContinuousClock.Instant] = [:]
+    /// How often in a row a group was waited for in vain.
+    private var waits: [Int: Int] = [:]
     /// Of those that were not logged yet.
     private var diverted = 0
 
@@ -64,13 +68,17 @@ struct NotificationWriter {
                 try inserter.insert(notifications, on: connection)
             }
             divertedUntil[place.group] = nil
+            waits[place.group] = nil
             return results
         } catch let locked as PostgresError where locked.cause == .locked || locked.isCancelled {
             let results: [NotificationInserter.InsertResult]
             do { results = try divert(notifications) } catch { throw error.isConnectionLost ? error : locked }
             // A server that hangs does so for all its groups, each of which would take as long.
-            for group in locked.isCancelled ? place.groups.neighbours(of: place.group) : [place.group] {
-                divertedUntil[group] = .now + NotificationWriter.rest
+            let hangs = locked.isCancelled
+            waits[place.group, default: 0] += 1
+            let rest = NotificationWriter.rest * (hangs ? waits[place.group] ?? 1 : 1)
+            for group in hangs ? place.groups.neighbours(of: place.group) : [place.group] {
+                divertedUntil[group] = .now + min(rest, NotificationWriter.longestRest)
             }
             failures.warning("notifications diverted", locked, count: diverted, logger)
             diverted = 0

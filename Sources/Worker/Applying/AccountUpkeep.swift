@@ -38,12 +38,10 @@ struct AccountUpkeep {
             }
             try judgeDue(until: begun + AccountUpkeep.judgeTime, on: connection, &told)
         } catch {
-            let isLost = error.isConnectionLost
-            guard !isLost || error.isTimeout else { throw error }
-            // One that cannot be judged must not keep the others waiting.
+            // One that cannot be judged must not keep the others waiting, also where the session went with it.
             isToBePostponed = limit == 1
             limit = 1
-            if isLost { throw error }
+            if error.isConnectionLost { throw error }
             failure = error
         }
         if adoption.isDue(), try adopt(on: connection) < AccountUpkeep.legacyLimit {

@@ -248,7 +248,10 @@ struct DeliveryFetcher {
         let fetcher = self
         let parts = leases.groups.split(leases.owned).filter { !leases.areFailing($0.group) }
         let turns = parts.filter { $0.group >= nextGroup } + parts.filter { $0.group < nextGroup }
-        return try rests.run(turns, of: leases.groups) { try body(fetcher, $0) }
+        return try rests.run(turns, of: leases.groups) {
+            try body(fetcher, $0)
+            return true
+        }
     }
 
     /// A lock on an endpoint or a delivery must not hold up the lanes.

@@ -22,7 +22,7 @@ struct LaneCycle {
     var fetcher: DeliveryFetcher
     let watch: EndpointMonitor
     var operations: OperationsEndpointSync
-    let gauges: QueueGauges
+    var gauges: QueueGauges
     var sealing: SealingKeyWatch
     var outages: OutageTracker
     var accounts: AccountUpkeep
@@ -259,9 +259,12 @@ struct LaneCycle {
     /// Writes down the results of what was still in flight; a group of lanes that fails does not stop the others.
     mutating func settleRest(on connection: PostgresConnection) throws {
         var failures: [Int: any Error] = [:]
+        // Those of a server that does not answer must not take the session with them.
+        let resting = Set((0..<groups.count).filter { isResting($0) })
         while true {
             let results = engine.takeResults(atMost: LaneCycle.resultLimit) { [groups, failures] result in
-                failures[groups.group(of: result.delivery.id.lane)] != nil
+                let group = groups.group(of: result.delivery.id.lane)
+                return failures[group] != nil || resting.contains(group)
             }
             guard !results.isEmpty else { break }
             for part in groups.split(results, by: \.delivery.id.lane) {

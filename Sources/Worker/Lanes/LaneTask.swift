@@ -35,10 +35,10 @@ struct LaneTask: Sendable {
         isVital: { !$0.outages.isKnown })
 
     private static let gauges = LaneTask(pace: \.paces.gauges) { cycle, connection in
+        let resting = Set((0..<cycle.groups.count).filter { cycle.isResting($0) })
         try cycle.gauges.measure(
-            cycle.groups.split(cycle.leases.owned).filter { !cycle.isResting($0.group) },
-            outages: cycle.outages.known.count, now: cycle.now,
-            on: connection)
+            cycle.groups.split(cycle.leases.owned), of: cycle.groups, isResting: resting.contains,
+            outages: cycle.outages.known.count, now: cycle.now, on: connection)
     }
 
     private static let operations = LaneTask(pace: \.paces.operations, isWanted: { !$0.operations.isDone }) {

@@ -20,63 +20,73 @@ struct QueueGauges {
         timeout = "\(max(250, lease.milliseconds / 10))ms"
     }
 
-    /// What waits in some lanes.
+    /// What waits in the lanes of a group.
     private struct Backlog {
         /// ms since 1970.
-        var oldest: Int64?
-        var oldestBlocked: Int64?
-        var held: Int64 = 0
-        var pastDue: Int64 = 0
-        var overdue: Int64 = 0
+        let oldest: Int64?
+        let oldestBlocked: Int64?
+        let held: Int64
+        let pastDue: Int64
+        let overdue: Int64
     }
 
+    /// By group.
+    private var backlogs: [Int: Backlog] = [:]
+
     /// - Parameters:
-    ///   - parts: the lanes that this worker owns, by their groups; other workers measure the others, so that sums are right.
+    ///   - groups: of lanes that this worker owns; other workers measure the others, so that sums are right.
+    ///   - isResting: whether a group is left alone for now: what waited in it when it was measured last waits on.
     ///   - outages: how many are known.
     /// - Throws: the first failure, after what the other groups say was measured.
-    func measure(
-        _ parts: [LaneGroups.Part<Lane>], outages: Int, now: Int64, on connection: PostgresConnection
+    mutating func measure(
+        _ parts: [LaneGroups.Part<Lane>], of groups: LaneGroups, isResting: (Int) -> Bool, outages: Int, now: Int64,
+        on connection: PostgresConnection
     ) throws {
         metrics.gauge(.outages, Double(outages))
-        var (all, failure) = (Backlog(), (any Error)?.none)
-        for part in parts {
+        backlogs = backlogs.filter { backlog in parts.contains { $0.group == backlog.key } }
+        var failure: (any Error)?
+        for part in parts where !isResting(part.group) {
             do {
-                try add(part.elements, to: &all, now: now, on: connection)
+                backlogs[part.group] = try backlog(of: part.elements, now: now, on: connection)
             } catch {
-                guard !error.isConnectionLost, parts.count > 1 else { throw error }
+                guard !error.isConnectionLost, !groups.isOne else { throw error }
                 failure = failure ?? error
             }
         }
-        metrics.gauge(.pendingOldestSeconds, Double(all.oldest.map { max(0, now - $0) } ?? 0) / 1000)
-        metrics.gauge(.heldNow, Double(all.held))
-        metrics.gauge(.deliveriesPastDue, Double(all.pastDue))
-        metrics.gauge(.deliveriesBlockedSeconds, Double(all.oldestBlocked.map { max(0, now - $0) } ?? 0) / 1000)
-        metrics.gauge(.timersOverdue, Double(all.overdue))
+        report(now)
         if let failure { throw failure }
     }
 
-    private func add(
-        _ lanes: [Lane], to backlog: inout Backlog, now: Int64, on connection: PostgresConnection
-    ) throws {
+    private func report(_ now: Int64) {
+        let all = backlogs.values
+        let oldest = all.compactMap(\.oldest).min()
+        let blocked = all.compactMap(\.oldestBlocked).min()
+        metrics.gauge(.pendingOldestSeconds, Double(oldest.map { max(0, now - $0) } ?? 0) / 1000)
+        metrics.gauge(.heldNow, Double(all.reduce(0) { $0 + $1.held }))
+        metrics.gauge(.deliveriesPastDue, Double(all.reduce(0) { $0 + $1.pastDue }))
+        metrics.gauge(.deliveriesBlockedSeconds, Double(blocked.map { max(0, now - $0) } ?? 0) / 1000)
+        metrics.gauge(.timersOverdue, Double(all.reduce(0) { $0 + $1.overdue }))
+    }
+
+    private func backlog(of lanes: [Lane], now: Int64, on connection: PostgresConnection) throws -> Backlog {
         let limits = PostgresStatement("SELECT set_config('statement_timeout', $1, true)", [.text(timeout)])
-        var sum = backlog
-        try connection.transaction(opening: [limits]) { _ in
-            let oldest = try PendingNotification.oldest(in: lanes, on: connection)
-            sum.oldest = [sum.oldest, oldest.map(SequenceGenerator.instant(of:))].compactMap { $0 }.min()
-            sum.held += try HeldNotifications.count(in: lanes, eachAtMost: QueueGauges.perLane, on: connection)
-            sum.pastDue += try DeliveryTable.pastDue(
-                in: lanes, before: now - QueueGauges.deliveryTolerance, now: now, eachAtMost: QueueGauges.perLane,
-                on: connection)
-            let blocked = try DeliveryOrder.oldestBlocked(in: lanes, on: connection)
-            sum.oldestBlocked = [sum.oldestBlocked, blocked].compactMap { $0 }.min()
-            sum.overdue += try PurchaseTable.overdue(
-                in: lanes, before: now - QueueGauges.timerTolerance, eachAtMost: QueueGauges.perLane, on: connection)
+        return try connection.transaction(opening: [limits]) { _ in
+            Backlog(
+                oldest: try PendingNotification.oldest(in: lanes, on: connection).map(SequenceGenerator.instant(of:)),
+                oldestBlocked: try DeliveryOrder.oldestBlocked(in: lanes, on: connection),
+                held: try HeldNotifications.count(in: lanes, eachAtMost: QueueGauges.perLane, on: connection),
+                pastDue: try DeliveryTable.pastDue(
+                    in: lanes, before: now - QueueGauges.deliveryTolerance, now: now, eachAtMost: QueueGauges.perLane,
+                    on: connection),
+                overdue: try PurchaseTable.overdue(
+                    in: lanes, before: now - QueueGauges.timerTolerance, eachAtMost: QueueGauges.perLane,
+                    on: connection))
         }
-        backlog = sum
     }
 
     /// Without lanes nothing is behind here.
-    func clear() {
+    mutating func clear() {
+        backlogs = [:]
         let behind = [
             Metric.pendingOldestSeconds, .heldNow, .deliveriesPastDue, .deliveriesBlockedSeconds, .timersOverdue,
             .endpointsFailing,

@@ -118,11 +118,10 @@ package struct WorkerRole: Sendable {
     /// progress for so long the lanes are lost anyway.
     ///
     /// The coordinator of a cluster that cancels a statement waits for the server to say so, which one that hangs does not: then the
-    /// connection has to go before the leases of the others' lanes are over.
-    private static func patience(lease: Duration, _ grouping: LaneGrouping) -> Duration {
+    /// connection has to go before the leases of the others' lanes are over, but not before the time limits of `Fence.pass`.
+    static func patience(lease: Duration, _ grouping: LaneGrouping) -> Duration {
         grouping.known?.isOne ?? true
-            ? min(max(.seconds(5), lease * 2), longestStatement)
-            : longestAnswer(lease: lease) + max(.seconds(1), lease / 8)
+            ? min(max(.seconds(5), lease * 2), longestStatement) : Fence.limit(lease: lease) + .seconds(1)
     }
 
     /// In the order in which they start and drain; services of the process that drain before the worker go between them.

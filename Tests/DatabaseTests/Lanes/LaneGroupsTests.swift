@@ -161,6 +161,7 @@ import Testing
         let failures = try rests.run(parts, of: groups) { part in
             ran.append(part.group)
             if part.group == 1 { throw Fault() }
+            return true
         }
         #expect(ran == [0, 1, 2, 3] && failures.count == 1)
         #expect(rests.ordered(parts).map(\.group) == [0, 2, 3, 1])
@@ -207,18 +208,15 @@ import Testing
 
     private static let away = PostgresError(.query, "could not connect", sqlstate: "08006")
     private static let late = PostgresError(.query, "canceling statement", sqlstate: "57014")
-    /// The first two groups on one server, the others on another one.
-    private let twoServers = LaneGroups(
-        shards: Dictionary(uniqueKeysWithValues: Lane.all.map { ($0, Int64($0.number) * 37 % 256 / 64) }),
-        servers: [0: 1, 1: 1, 2: 2, 3: 2])
 
     @Test func `a server that is away is asked for one of its groups, and the others on it rest, too`() throws {
-        let groups = try #require(twoServers)
+        let groups = TestGroups.onTwoServers
         var rests = GroupRests()
         var ran: [Int] = []
         let failures = try rests.run(groups.split(Lane.all), of: groups) { part in
             ran.append(part.group)
             if part.group < 2 { throw Self.away }
+            return true
         }
         #expect(ran == [0, 2, 3] && failures.count == 1)
         #expect((0..<4).filter(rests.isFailing) == [0, 1] && rests.isResting(1))
@@ -227,10 +225,26 @@ import Testing
         // One that answers again says nothing about the other, which may be tried at once.
         rests.succeeded(1)
         #expect((0..<4).filter(rests.isFailing) == [0])
+        // It may have moved: the other's server is not its own any more.
+        rests.failed(0, after: Self.away, of: groups, since: .now)
+        #expect((0..<4).filter(rests.isFailing) == [0])
+        rests.succeeded(0)
+        rests.failed(0, after: Self.away, of: groups, since: .now)
+        #expect((0..<4).filter(rests.isFailing) == [0, 1])
+    }
+
+    @Test func `a group that was not asked is not known to answer`() throws {
+        var rests = GroupRests()
+        let begun = ContinuousClock.now - .seconds(60)
+        rests.failed(3, of: groups, since: begun, at: begun)
+        _ = try rests.run(parts, of: groups) { $0.group != 3 }
+        #expect(rests.isFailing(3))
+        _ = try rests.run(parts, of: groups) { _ in true }
+        #expect(!rests.isAny)
     }
 
     @Test func `a time limit is of the server where little is asked, and of the group alone else`() throws {
-        let groups = try #require(twoServers)
+        let groups = TestGroups.onTwoServers
         let begun = ContinuousClock.now
         var (leases, deliveries) = (GroupRests(asksLittle: true), GroupRests())
         leases.failed(2, after: Self.late, of: groups, since: begun, at: begun + .seconds(1))
@@ -256,7 +270,11 @@ import Testing
         var rests = GroupRests()
         rests.failed(3, of: groups, since: .now - .seconds(60))
         var ran: [Int] = []
-        #expect(try rests.run(parts, of: groups) { ran.append($0.group) }.isEmpty)
+        let failures = try rests.run(parts, of: groups) { part in
+            ran.append(part.group)
+            return true
+        }
+        #expect(failures.isEmpty)
         #expect(ran == [0, 1, 2])
     }
 

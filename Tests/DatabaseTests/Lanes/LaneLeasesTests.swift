@@ -107,6 +107,24 @@ import Testing
         }
     }
 
+    @Test func `a lock on a lease is not taken for a server that hangs`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let worker = try TestWorker(1, in: database)
+        worker.leases.groups = TestGroups.onTwoServers
+        try worker.maintain()
+        let holder = try database.connect()
+        try holder.query("BEGIN")
+        try holder.query("SELECT 1 FROM entitled.lane WHERE \(TestGroups.four(of: "lane")) = 0 LIMIT 1 FOR UPDATE")
+        try worker.connection.query("SET statement_timeout = '300ms'")
+        let ends = "SELECT (extract(epoch FROM min(lease_until)) * 1000000)::int8 FROM entitled.lane WHERE "
+        let others = TestGroups.four(of: "lane") + " <> 0"
+        let before = try database.count(ends + others)
+        let change = try worker.maintain()
+        #expect(change.failures.count == 1 && change.failures.allSatisfy { !$0.isTimeout })
+        #expect((0..<4).filter(worker.leases.areFailing) == [0])
+        #expect(try database.count(ends + others) > before)
+    }
+
     @Test func `one group's failure is thrown where there is no other`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         let worker = try TestWorker(1, in: database)

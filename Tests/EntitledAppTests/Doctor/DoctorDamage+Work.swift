@@ -79,7 +79,7 @@ extension DoctorDamageTests {
         },
         Damage(
             "diverted notifications that stay",
-            "work.diverted warning notifications were accepted while the log was locked",
+            "work.diverted warning notifications were accepted while the log could not be written",
             "diverted notifications not appended"
         ) { bench in
             try bench.database.execute(

@@ -45,7 +45,7 @@ enum ClusterChecks {
         if let timeout = try ClusterMember.connectionTimeout(on: connection), timeout > longestConnecting {
             findings.append(
                 .warning(
-                    "citus.node_connection_timeout is \(timeout.text): so long a process waits for each server whose host is off",
+                    "citus.node_connection_timeout is \(timeout.text): a process waits that long for each server whose host is off",
                     "set it to \(longestConnecting.text) at most on the coordinator, and reload Postgres"))
         }
         guard findings.isEmpty else { return findings }

@@ -127,7 +127,7 @@ enum WorkChecks {
         }
         let age = context.clock.now() - oldest
         let message =
-            "notifications were accepted while the log was locked, and the log does not have them yet; the first one came"
+            "notifications were accepted while the log could not be written, and it does not have them yet; the first one came"
             + " \(RelativeTime.text(age)) ago"
         guard age > WorkPatience.lateNotification else { return [.ok(message)] }
         return [.warning(message, "read the log of the worker that leads, for \"diverted notifications not appended\"")]

@@ -18,10 +18,15 @@ package enum ImitatedServers {
     /// - Parameter cluster: nil: the shared one.
     package static func makeDatabase(of cluster: TestCluster? = nil) throws -> TestDatabase {
         let database = try (cluster ?? TestCluster.shared).makeMigratedDatabase()
+        try imitate(in: database)
+        return database
+    }
+
+    /// Has a migrated database say so for the connections that this process opens from now on.
+    package static func imitate(in database: TestDatabase) throws {
         TestServers.followShards()
         let connection = try database.connect()
         if !connection.isCluster { try imitate(4, on: connection) }
-        return database
     }
 
     /// Has a migrated database say that it is the coordinator of a cluster, with its lanes in so many shards.

@@ -83,6 +83,19 @@ package struct APIRole: Sendable {
     /// How long one statement may stay unanswered; longer than the statement timeout of the role.
     private static let patience = Duration.seconds(35)
 
+    /// A server of a cluster that hangs must not keep the customers of the others waiting.
+    private static let (longestRead, readerPatience) = (Duration.seconds(3), Duration.seconds(4))
+
+    private static func readerSession(_ process: ProcessContext) throws -> PostgresSession {
+        let isCluster = Monitor(false)
+        return try process.session(patience: isCluster.read { $0 } ? readerPatience : patience) { connection in
+            isCluster.change { $0 = connection.isCluster }
+            guard connection.isCluster else { return }
+            try connection.query(
+                "SELECT set_config('statement_timeout', $1, false)", [.text("\(longestRead.milliseconds)ms")])
+        }
+    }
+
     /// How long a request may stay unanswered: apps give up after 30 s.
     ///
     /// - Parameter applyTimeout: how long an answer waits for the worker.
@@ -103,7 +116,8 @@ package struct APIRole: Sendable {
         let groups = RouteGroups(settings: settings, verifier: verifier, apple: apple, clock: clock)
         let answerTimeout = APIRole.answerTimeout(settings.applyTimeout)
         let batcher = try SubscriberBatcher(
-            answers: groups.answers, sessions: session, replica: replica, answerTimeout: answerTimeout, clock: clock,
+            answers: groups.answers, sessions: { try APIRole.readerSession(process) }, replica: replica,
+            answerTimeout: answerTimeout, clock: clock,
             logger: logger, metrics: metrics)
         let cancellation = Cancellation()
         let engine = try RequestExecutor(

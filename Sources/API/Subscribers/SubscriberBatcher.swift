@@ -9,7 +9,7 @@ import Postgres
 package final class SubscriberBatcher: Service, BatchedRoute {
     package let name = "subscriber-desk"
 
-    private struct Question: Sendable {
+    struct Question: Sendable {
         let appUserID: String
         let request: APIRequest
         let responder: HTTPResponder
@@ -38,6 +38,8 @@ package final class SubscriberBatcher: Service, BatchedRoute {
     private static let readers = 2
     /// From a failure of the standby to the next request that it gets, and from that to the next one.
     private static let standbyPause = Duration.seconds(5)
+    /// From a failure of a server of a cluster to the next question that it gets.
+    private static let serverPause = Duration.seconds(3)
     /// How long a statement of the standby may stay unanswered.
     private static let standbyPatience = Duration.seconds(2)
 
@@ -87,7 +89,8 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         state.change { $0.standbyReaders = standbySessions.count }
         for (number, session) in sessions.enumerated() {
             _ = ServiceThread("reader-\(number)") { [self] in
-                while let batch = nextBatch(.primary) { answer(batch, session) }
+                var servers = GroupRests(longest: SubscriberBatcher.serverPause)
+                while let batch = nextBatch(.primary) { answer(batch, session, &servers) }
                 left.change { $0 -= 1 }
             }
         }
@@ -168,22 +171,32 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         return batch ?? nil
     }
 
-    private func answer(_ batch: [Question], _ session: PostgresSession) {
-        do {
-            let read = try session.withConnection { connection in
-                try answers.readOrMake(
-                    batch.map { .init(id: $0.appUserID, mayMake: $0.request.key?.mayWrite ?? false) }, on: connection)
-            }
-            let now = clock.now()
-            for (question, read) in zip(batch, read) { answer(question, read, now) }
-        } catch {
-            let isForAll = (error as? PostgresError)?.isRetryable ?? false
-            // What cannot be read of one of them must not take the others with it.
-            guard batch.count == 1 || isForAll else { return batch.forEach { answer([$0], session) } }
+    /// - Throws: where none of them is answered.
+    func answerTogether(_ batch: [Question], _ session: PostgresSession) throws {
+        let read = try session.withConnection { connection in
+            try answers.readOrMake(
+                batch.map { .init(id: $0.appUserID, mayMake: $0.request.key?.mayWrite ?? false) }, on: connection)
+        }
+        let now = clock.now()
+        for (question, read) in zip(batch, read) { answer(question, read, now) }
+    }
+
+    /// What could not be read for one of them must not take the others with it.
+    func answer(_ batch: [Question], after error: any Error, _ session: PostgresSession) {
+        let isForAll = (error as? PostgresError)?.isRetryable ?? false
+        guard batch.count == 1 || isForAll else {
             for question in batch {
-                question.responder.respond(
-                    APIError(failure: error, of: question.request, logger).response(to: question.request.http.head))
+                do { try answerTogether([question], session) } catch { refuse([question], error) }
             }
+            return
+        }
+        refuse(batch, error)
+    }
+
+    func refuse(_ batch: [Question], _ error: any Error) {
+        for question in batch {
+            question.responder.respond(
+                APIError(failure: error, of: question.request, logger).response(to: question.request.http.head))
         }
     }
 

@@ -31,6 +31,23 @@ package enum PurchaseLanes {
         return Set(try connection.query(selectOfOwners, [.texts(ids.sorted())]).map { try $0.value("lane") })
     }
 
+    private static let selectOfCustomers = """
+        SELECT named.id, o.lane FROM entitled.app_user_id named
+        JOIN entitled.app_user_id every ON every.original_app_user_id = named.original_app_user_id
+        JOIN entitled.owner_lane o ON o.owner = every.id
+        WHERE named.id = ANY($1::text[])
+        """
+
+    /// Lanes in which there may be purchases of the customers whom these ids name, by the ids; none on one Postgres.
+    package static func lanes(
+        ofCustomers ids: some Collection<String>, on connection: PostgresConnection
+    ) throws -> [String: Set<Lane>] {
+        guard connection.isCluster else { return [:] }
+        return try connection.query(selectOfCustomers, [.texts(ids.sorted())]).reduce(into: [:]) { lanes, row in
+            lanes[try row.text("id"), default: []].insert(try row.value("lane"))
+        }
+    }
+
     /// The same for accounts, by their numbers.
     static func values(
         ofAccounts numbers: some Collection<Int64>, on connection: PostgresConnection

@@ -83,16 +83,17 @@ package struct APIRole: Sendable {
     /// How long one statement may stay unanswered; longer than the statement timeout of the role.
     private static let patience = Duration.seconds(35)
 
-    /// A server of a cluster that hangs must not keep the customers of the others waiting.
-    private static let (longestRead, readerPatience) = (Duration.seconds(3), Duration.seconds(4))
+    /// How long a statement may take on a cluster. A server that hangs must not keep the customers of the others waiting, and there the
+    /// connection is cut a moment later: the coordinator waits for the server to confirm that a statement is cancelled.
+    private static let (longestRead, longestRequest) = (Duration.seconds(3), Duration.seconds(8))
 
-    private static func readerSession(_ process: ProcessContext) throws -> PostgresSession {
+    private static func session(_ process: ProcessContext, onCluster limit: Duration) throws -> PostgresSession {
         let isCluster = Monitor(false)
-        return try process.session(patience: isCluster.read { $0 } ? readerPatience : patience) { connection in
+        return try process.session(patience: isCluster.read { $0 } ? limit + .seconds(1) : patience) { connection in
             isCluster.change { $0 = connection.isCluster }
             guard connection.isCluster else { return }
             try connection.query(
-                "SELECT set_config('statement_timeout', $1, false)", [.text("\(longestRead.milliseconds)ms")])
+                "SELECT set_config('statement_timeout', $1, false)", [.text("\(limit.milliseconds)ms")])
         }
     }
 
@@ -112,13 +113,12 @@ package struct APIRole: Sendable {
         apple: [String: ServerAPIClient], replica: ReplicaReading? = nil
     ) throws {
         let (clock, logger, metrics) = (process.clock, process.logger, process.metrics)
-        func session() throws -> PostgresSession { try process.session(patience: APIRole.patience) }
+        func session() throws -> PostgresSession { try APIRole.session(process, onCluster: APIRole.longestRequest) }
         let groups = RouteGroups(settings: settings, verifier: verifier, apple: apple, clock: clock)
         let answerTimeout = APIRole.answerTimeout(settings.applyTimeout)
         let batcher = try SubscriberBatcher(
-            answers: groups.answers, sessions: { try APIRole.readerSession(process) }, replica: replica,
-            answerTimeout: answerTimeout, clock: clock,
-            logger: logger, metrics: metrics)
+            answers: groups.answers, sessions: { try APIRole.session(process, onCluster: APIRole.longestRead) },
+            replica: replica, answerTimeout: answerTimeout, clock: clock, logger: logger, metrics: metrics)
         let cancellation = Cancellation()
         let engine = try RequestExecutor(
             threads: APIRole.threads, sessions: session, cancellation: cancellation, patience: settings.applyTimeout,

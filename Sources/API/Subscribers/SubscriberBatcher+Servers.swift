@@ -72,6 +72,7 @@ extension SubscriberBatcher {
         guard error.fault == .away || error.isTimeout, !error.isConnectionLost else { return }
         for server in asked {
             let lane = Lane.all.first { groups.group(of: $0) == server }
+            // Any failure is a no; the customers are told the first error.
             let isAnswering =
                 asked.count > 1
                 && lane.map { lane in

@@ -24,8 +24,8 @@ package struct GroupRests: Sendable {
 
     /// - Parameters:
     ///   - share: of the time that may be spent on failing.
-    ///   - asksLittle: whether what is asked takes no time and is in a hurry. Then what runs into a time limit is of a server that
-    ///     hangs, as all other groups on it are; and the first rests are short.
+    ///   - asksLittle: whether what is asked takes no time, is of the group's own server, and is in a hurry. Then what runs into a time
+    ///     limit is of a server that hangs, as all other groups on it are; and the first rests are short.
     ///   - longest: how long groups rest at most, that may be well again.
     package init(share: Double = 1 / 5, asksLittle: Bool = false, longest: Duration = .seconds(30)) {
         factor = 1 / share - 1
@@ -50,7 +50,8 @@ package struct GroupRests: Sendable {
     package mutating func failed(
         _ group: Int, after error: any Error, of groups: LaneGroups, since begun: Instant, at now: Instant = .now
     ) {
-        if !groups.isOne, error.fault == .away || asksLittle && error.isTimeout {
+        // Where more is asked, it may have been of another server, as for a customer's other purchases.
+        if asksLittle, !groups.isOne, error.fault == .away || error.isTimeout {
             // They come before it, since they were not tried. One that answered meanwhile may have moved to another server.
             failing += groups.neighbours(of: group).filter {
                 $0 != group && !failing.contains($0) && !answered.contains($0)

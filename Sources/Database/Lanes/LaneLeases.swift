@@ -130,6 +130,7 @@ package struct LaneLeases: Sendable {
     private static let locked = PostgresError(
         .query, "a lock on the leases of a group of lanes was not to be had in time", sqlstate: "55P03")
 
+    /// Any failure is a no: the error that is told is the first one, and a connection that was lost fails with the next statement.
     private static func answers(_ lanes: [Lane], on connection: PostgresConnection) -> Bool {
         (try? Fence.look(at: Array(lanes.prefix(1)), on: connection)) != nil
     }

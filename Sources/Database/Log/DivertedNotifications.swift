@@ -55,6 +55,14 @@ package enum DivertedNotifications {
         }
     }
 
+    private static let exists =
+        "SELECT to_regclass('entitled.diverted_notification') IS NOT NULL AS is_there"
+
+    /// Whether the schema has them: this program works with older ones, too.
+    package static func isThere(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(exists).one().bool("is_there")
+    }
+
     private static let selectOldest = """
         SELECT received_ms FROM entitled.diverted_notification ORDER BY seq LIMIT 1
         """

@@ -23,6 +23,8 @@ package struct DiversionDuty: Duty {
     /// The number of the last one that was tried: one that fails keeps no others waiting.
     private var last: Int64 = 0
     private var appended: Int64 = 0
+    /// Whether the schema has the table, once it was seen.
+    private var isThere = false
     private var rests = GroupRests(asksLittle: true)
 
     /// For a server of a cluster.
@@ -37,6 +39,8 @@ package struct DiversionDuty: Duty {
 
     package mutating func run(_ run: DutyRun) throws -> Next {
         let isMore = try run.session.withConnection { connection in
+            if !isThere { isThere = try DivertedNotifications.isThere(on: connection) }
+            guard isThere else { return false }
             let oldest = try DivertedNotifications.oldest(on: connection)
             metrics.gauge(.divertedOldestSeconds, Double(oldest.map { max(0, clock.now() - $0) } ?? 0) / 1000)
             guard try run.leadership.isLeader(on: connection) else { return false }

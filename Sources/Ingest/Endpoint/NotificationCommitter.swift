@@ -102,7 +102,7 @@ package final class NotificationCommitter: Service {
 
     private func run(_ session: PostgresSession) {
         var writer = NotificationWriter(session: session, sequence: sequence, clock: clock, logger: logger)
-        var rests = GroupRests()
+        var rests = GroupRests(asksLittle: true)
         var nextNote = ContinuousClock.now
         while let batch = nextBatch() {
             if ContinuousClock.now >= nextNote {

@@ -75,9 +75,10 @@ struct NotificationWriter {
             do { results = try divert(notifications) } catch { throw error.isConnectionLost ? error : locked }
             // A server that hangs does so for all its groups, each of which would take as long.
             let hangs = locked.isCancelled && !place.groups.isOne
-            waits[place.group, default: 0] += 1
-            let rest = NotificationWriter.rest * (hangs ? waits[place.group] ?? 1 : 1)
+            let count = (waits[place.group] ?? 0) + 1
+            let rest = NotificationWriter.rest * (hangs ? count : 1)
             for group in hangs ? place.groups.neighbours(of: place.group) : [place.group] {
+                waits[group] = count
                 divertedUntil[group] = .now + min(rest, NotificationWriter.longestRest)
             }
             failures.warning("notifications diverted", locked, count: diverted, logger)

@@ -211,7 +211,7 @@ import Testing
 
     @Test func `a server that is away is asked for one of its groups, and the others on it rest, too`() throws {
         let groups = TestGroups.onTwoServers
-        var rests = GroupRests()
+        var rests = GroupRests(asksLittle: true)
         var ran: [Int] = []
         let failures = try rests.run(groups.split(Lane.all), of: groups) { part in
             ran.append(part.group)
@@ -251,6 +251,10 @@ import Testing
         deliveries.failed(2, after: Self.late, of: groups, since: begun, at: begun + .seconds(1))
         #expect((0..<4).filter(leases.isFailing) == [2, 3])
         #expect((0..<4).filter(deliveries.isFailing) == [2])
+        // Nor is what a delivery needs of another server.
+        var others = GroupRests()
+        others.failed(2, after: Self.away, of: groups, since: begun)
+        #expect((0..<4).filter(others.isFailing) == [2])
         // The first rest of what is in a hurry is short, the later ones are not; other groups' success is none of the server.
         #expect(!leases.isResting(2, at: begun + .seconds(2)) && deliveries.isResting(2, at: begun + .seconds(4)))
         for round in 2...6 {

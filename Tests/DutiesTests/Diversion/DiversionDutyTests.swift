@@ -53,6 +53,14 @@ import Testing
         try log.wait(for: "diverted notifications appended")
     }
 
+    @Test func `nothing fails where the schema is older`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try lead(in: database)
+        try database.execute("DROP TABLE entitled.diverted_notification")
+        var duty = DiversionDuty(clock: SystemClock(), logger: log.logger, metrics: metrics)
+        try run(&duty, in: database)
+    }
+
     @Test func `only the leader appends`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         try divert([1], at: SystemClock().now() - 300_000, in: database)

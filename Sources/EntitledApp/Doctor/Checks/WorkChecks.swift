@@ -122,7 +122,9 @@ enum WorkChecks {
     }
 
     private static func diverted(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        guard let oldest = try DivertedNotifications.oldest(on: connection) else {
+        guard try DivertedNotifications.isThere(on: connection),
+            let oldest = try DivertedNotifications.oldest(on: connection)
+        else {
             return [.ok("the log has every notification that was accepted")]
         }
         let age = context.clock.now() - oldest

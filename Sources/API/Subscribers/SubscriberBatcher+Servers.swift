@@ -70,15 +70,19 @@ extension SubscriberBatcher {
         _ servers: inout GroupRests, since begun: ContinuousClock.Instant
     ) {
         guard error.fault == .away || error.isTimeout, !error.isConnectionLost else { return }
-        for server in asked {
-            let lane = Lane.all.first { groups.group(of: $0) == server }
-            // Any failure is a no; the customers are told the first error.
-            let isAnswering =
-                asked.count > 1
-                && lane.map { lane in
-                    (try? session.withConnection { connection in try Fence.look(at: [lane], on: connection) }) != nil
-                } ?? false
-            if isAnswering { servers.succeeded(server) } else { servers.failed(server, of: groups, since: begun) }
+        for server in asked where asked.count == 1 || !answers(server, groups, session) {
+            servers.failed(server, of: groups, since: begun)
+        }
+    }
+
+    /// Only what says that the server is away speaks against it, and not the loss of the session.
+    private func answers(_ server: Int, _ groups: LaneGroups, _ session: PostgresSession) -> Bool {
+        guard let lane = Lane.all.first(where: { groups.group(of: $0) == server }) else { return true }
+        do {
+            _ = try session.withConnection { connection in try Fence.look(at: [lane], on: connection) }
+            return true
+        } catch {
+            return error.isConnectionLost || error.fault != .away && !error.isTimeout
         }
     }
 }
